@@ -1,0 +1,1 @@
+"""Typed configuration: robots, rigs and sessions, read once at the edge."""

@@ -1,0 +1,75 @@
+"""The one place that reads YAML. Every error names file, line, key, value and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from daq.errors import ConfigError
+
+__all__ = ["Model", "explain", "read"]
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Model(BaseModel):
+    """Base of every configuration model: frozen, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def read(path: Path, model: type[M], **extra: Any) -> M:
+    """Read `path` as `model`; `extra` are values that come from outside the file (its own path, ...)."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; give the path of a YAML file") from None
+    except OSError as exc:
+        raise ConfigError(f"{path}: cannot be read ({exc.strerror})") from exc
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        raise ConfigError(f"{path}: not valid YAML: {exc}") from exc
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: expected keys with values at the top, found {type(data).__name__}")
+    try:
+        return model.model_validate({**data, **extra})
+    except ValidationError as exc:
+        raise ConfigError(explain(path, exc, node)) from exc
+
+
+def explain(path: Path, exc: ValidationError, node: Any = None) -> str:
+    """One line per mistake: file:line: key: what, the value given, and the remedy."""
+    lines = []
+    for error in exc.errors():
+        key = ".".join(str(part) for part in error["loc"])
+        where = f"{path}:{_line(node, error['loc'])}" if node is not None else str(path)
+        if error["type"] == "extra_forbidden":
+            lines.append(f"{where}: {key}: unknown key; remove it or correct its spelling")
+        elif error["type"] == "missing":
+            lines.append(f"{where}: {key}: missing; add this key")
+        else:
+            message = error["msg"].removeprefix("Value error, ")
+            shown = repr(error["input"])
+            shown = shown if len(shown) <= 80 else shown[:77] + "..."
+            lines.append(f"{where}: {key}: {message}, got {shown}")
+    return "\n".join(lines)
+
+
+def _line(node: Any, location: tuple[int | str, ...]) -> int:
+    """Line (from 1) of the innermost part of `location` that is in the file."""
+    line: int = node.start_mark.line + 1
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            match = next(((k, v) for k, v in node.value if k.value == str(part)), None)
+            if match is None:
+                break
+            line, node = match[0].start_mark.line + 1, match[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+    return line

@@ -1,0 +1,118 @@
+"""A robot's file: its model, its joints' limits and drives, and the frames that matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from daq.config.reader import Model, read
+
+__all__ = ["DhRow", "JointConfig", "LinkConfig", "RobotConfig", "load_robot"]
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Vector3 = tuple[float, float, float]
+JointTerm = Literal["drive_inertia", "viscous", "coulomb", "offset", "coulomb_asymmetry", "stribeck", "load_friction"]
+
+
+class JointConfig(Model):
+    """One joint: limits [rad, rad/s, rad/s2, N m] (or m, N), its drive, and prior values of its joint terms.
+
+    joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
+    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m].
+    """
+
+    position: tuple[float, float]
+    velocity: Positive
+    acceleration: Positive
+    torque: Positive
+    gear: float = 1.0
+    torque_constant: float = 1.0  # [N m/A] at the motor; 1.0: the drive reports torque
+    drive_inertia: NonNegative = 0.0
+    viscous: NonNegative = 0.0
+    coulomb: NonNegative = 0.0
+    offset: float = 0.0
+    smoothing_velocity: Positive = 0.02
+
+    @field_validator("position")
+    @classmethod
+    def _low_before_high(cls, value: tuple[float, float]) -> tuple[float, float]:
+        if not value[0] < value[1]:
+            raise ValueError("the lower limit must be below the upper one; swap them")
+        return value
+
+
+class LinkConfig(Model):
+    """What is known of a link beside its model: the box it fits in, in its own frame [m]."""
+
+    box: tuple[Vector3, Vector3] | None = None
+
+    @field_validator("box")
+    @classmethod
+    def _low_before_high(cls, value: tuple[Vector3, Vector3] | None) -> tuple[Vector3, Vector3] | None:
+        if value is not None and any(low >= high for low, high in zip(*value, strict=True)):
+            raise ValueError("the box is [lowest corner, highest corner]; swap them")
+        return value
+
+
+class DhRow(Model):
+    """One row of a Denavit-Hartenberg table [rad, m]."""
+
+    alpha: float
+    a: float
+    d: float
+    theta: float = 0.0
+    kind: Literal["revolute", "prismatic"] = "revolute"
+
+
+class RobotConfig(Model):
+    """`model` (an MJCF or URDF file beside this one) or `dh`; joints in the order of the model, by its names.
+
+    `hand` is the body that a grasped object becomes part of, `flange` the site or frame that payloads are reported
+    in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
+    (fingers). `terms` are the joint terms that are identified. `coupling` (n, n) maps motor to joint coordinates.
+    `total_mass` [kg] is what a scale or the data sheet says, as bounds.
+    """
+
+    path: Path
+    name: str
+    model: Path | None = None
+    dh: tuple[DhRow, ...] | None = None
+    dh_convention: Literal["standard", "modified"] = "standard"
+    gravity: Vector3 = (0.0, 0.0, -9.81)
+    joints: dict[str, JointConfig]
+    links: dict[str, LinkConfig] = {}
+    flange: str | None = None
+    sensor: str | None = None
+    hand: str | None = None
+    locked: tuple[str, ...] = ()
+    terms: tuple[JointTerm, ...] = ("drive_inertia", "viscous", "coulomb", "offset")
+    coupling: tuple[tuple[float, ...], ...] | None = None
+    total_mass: tuple[NonNegative, Positive] | None = None
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Self:
+        if (self.model is None) == (self.dh is None):
+            raise ValueError("give either `model` (a file) or `dh` (rows)")
+        if self.model is not None and not self.model_file.is_file():
+            raise ValueError(f"model: no file {self.model_file}; put it beside {self.path.name}")
+        return self
+
+    @property
+    def model_file(self) -> Path:
+        """Path of the MJCF or URDF file."""
+        assert self.model is not None
+        return self.path.parent / self.model
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Joint names in order."""
+        return tuple(self.joints)
+
+
+def load_robot(path: Path | str) -> RobotConfig:
+    """Read a robot's file."""
+    path = Path(path)
+    return read(path, RobotConfig, path=path)

@@ -1,0 +1,42 @@
+"""What can go wrong in a session, and how it reads.
+
+    HeftError
+    +-- ConfigError (ValueError)     a configuration file: file, key, value, remedy
+    +-- CheckError (ValueError)      a trajectory that may not be played: joint, time, value, bound
+    +-- SafetyStop                   motion was stopped: what was watched, value, bound
+    +-- RecordError (OSError)        the recorder cannot keep up or cannot write
+    +-- RecordingError (ValueError)  a file that is not a usable recording
+    +-- BusError (OSError)           an endpoint that cannot or may not be used, a peer that does not answer
+
+The root and the device errors are in `drivers.errors`.
+"""
+
+from __future__ import annotations
+
+from drivers.errors import HeftError
+
+__all__ = ["BusError", "CheckError", "ConfigError", "HeftError", "RecordError", "RecordingError", "SafetyStop"]
+
+
+class ConfigError(HeftError, ValueError):
+    """A configuration that cannot be used."""
+
+
+class CheckError(HeftError, ValueError):
+    """A trajectory that may not be played."""
+
+
+class SafetyStop(HeftError):
+    """Motion was stopped because something that is watched left its bounds."""
+
+
+class RecordError(HeftError, OSError):
+    """The recorder cannot keep up or cannot write."""
+
+
+class RecordingError(HeftError, ValueError):
+    """A file that is not a usable recording."""
+
+
+class BusError(HeftError, OSError):
+    """An endpoint that cannot or may not be used, or a peer that does not answer."""

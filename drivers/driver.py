@@ -1,0 +1,142 @@
+"""The seam between a device and everything above it.
+
+    async with registry.create("sim_wrench", "wrist", options, context) as wrist:
+        async for block in wrist:
+            ...
+
+A driver connects and identifies its device on entry, yields Blocks until it is stopped or its device is lost
+(`DeviceLost`), and releases everything on exit. Cancellation is how a reader stops; it leaves no task and no open
+port. Logic above this seam holds no protocol; nothing below it knows what a session is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.block import Block
+from drivers.clock import Clock
+from drivers.setpoints import Setpoints
+from drivers.stream import Stream
+
+__all__ = ["Actuator", "Context", "Counters", "Driver", "Gripper", "Identity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who answered."""
+
+    vendor: str
+    model: str
+    serial: str = ""
+    firmware: str = ""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What one driver has seen on its line so far; the only mutable value a driver shares."""
+
+    received: int = 0  # samples yielded
+    lost: int = 0  # samples known to be missing, from the device's own counter
+    corrupt: int = 0  # frames that failed their check
+    duplicate: int = 0  # frames seen twice
+    late: int = 0  # frames that came after a younger one
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a driver is given besides its own options.
+
+    `axes` are the robot's joint names in order, for drivers of several joints. `world` is the simulated plant that
+    simulated drivers share (None on a rig without one).
+    """
+
+    clock: Clock
+    axes: tuple[str, ...] = ()
+    world: Any = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Driver(ABC):
+    """A device that yields Blocks."""
+
+    def __init__(self, name: str, context: Context) -> None:
+        self.name = name
+        self.clock = context.clock
+        self.counters = Counters()
+
+    @property
+    @abstractmethod
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams this device yields; known from the configuration, confirmed on entry."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> Identity:
+        """Who answered; valid inside `async with`."""
+
+    @abstractmethod
+    async def __aenter__(self) -> Self:
+        """Connect and identify, or raise ConnectError."""
+
+    @abstractmethod
+    async def __aexit__(self, *exc: object) -> None:
+        """Release everything; never raises for a device that is already gone."""
+
+    @abstractmethod
+    def __aiter__(self) -> AsyncIterator[Block]:
+        """Start streaming and yield Blocks; raises DeviceLost or DeviceFault."""
+
+    async def stop(self) -> None:  # noqa: B027 - most sensors need nothing
+        """Stop streaming. May be called twice, and before streaming has begun."""
+
+
+class Actuator(Driver):
+    """A device that moves axes: setpoints ahead of time in, motion out.
+
+    Life: `arm()` (drives on, holding the present position) -> `play(chunk)` ahead of time, the driver taking up
+    each setpoint at its host time -> `hold()` -> `disarm()`. Running out of setpoints before one marked `last` is an
+    underrun: the driver brings the axes to rest by itself and `__aiter__` raises UnderrunError after that.
+    """
+
+    axes: tuple[str, ...]
+    #: Seconds after which the drive stops by itself when the host is silent; None: there is no such watchdog,
+    #: and `arm` refuses unless the rig's file overrides it.
+    watchdog_s: float | None
+
+    @abstractmethod
+    async def arm(self) -> None:
+        """Drives on, holding where they are; the drive's own watchdog is armed too."""
+
+    @abstractmethod
+    async def position(self) -> NDArray[np.float64]:
+        """Present position of the axes [rad] or [m], shape (n,)."""
+
+    @abstractmethod
+    async def play(self, chunk: Setpoints) -> None:
+        """Queue setpoints; raises CommandError when not armed, out of order, or already due."""
+
+    @abstractmethod
+    async def hold(self) -> None:
+        """Forget queued setpoints, come to rest by a limited deceleration, return at rest."""
+
+    @abstractmethod
+    async def disarm(self) -> None:
+        """Drives off (brakes engage). May be called twice."""
+
+
+class Gripper(Driver):
+    """A device that takes hold of things."""
+
+    @abstractmethod
+    async def grip(self) -> None:
+        """Close; return when the fingers have stopped."""
+
+    @abstractmethod
+    async def release(self) -> None:
+        """Open; return when the fingers have stopped."""

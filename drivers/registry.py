@@ -1,0 +1,59 @@
+"""Which kinds of device there are. Nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from pydantic import BaseModel
+
+from drivers.driver import Context, Driver
+from drivers.errors import OptionError
+
+__all__ = ["KINDS", "Kind", "create", "options_model"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of device: where its driver and its options live, and a line for `heft devices list`.
+
+    `location` is `module:DriverClass`; the class has an attribute `Options`, a pydantic model that forbids unknown
+    keys. `port` names the options that together claim a physical port (two devices on one port are an error).
+    """
+
+    location: str
+    transport: str
+    yields: str
+    port: tuple[str, ...] = ()
+
+
+KINDS: Mapping[str, Kind] = {
+    "sim_drives": Kind(
+        "drivers.sim.drives:SimDrives", "simulated", "motion [rad, rad/s], current [A], played setpoints"
+    ),
+    "sim_encoders": Kind("drivers.sim.encoders:SimEncoders", "simulated", "position [rad]"),
+    "sim_wrench": Kind("drivers.sim.wrench:SimWrench", "simulated", "force [N], torque [N m]"),
+    "sim_gripper": Kind("drivers.sim.gripper:SimGripper", "simulated", "opening [m], current [A], object detected"),
+}
+
+
+def _driver_class(kind: str) -> Any:
+    try:
+        module, _, name = KINDS[kind].location.partition(":")
+    except KeyError:
+        raise OptionError(f"kind: {kind!r} is not a known device; known: {', '.join(sorted(KINDS))}") from None
+    return getattr(import_module(module), name)
+
+
+def options_model(kind: str) -> type[BaseModel]:
+    """The pydantic model of a kind's options."""
+    model: type[BaseModel] = _driver_class(kind).Options
+    return model
+
+
+def create(kind: str, name: str, options: BaseModel, context: Context) -> Driver:
+    """A driver, not yet connected."""
+    driver: Driver = _driver_class(kind)(name, options, context)
+    return driver
