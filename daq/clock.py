@@ -1,27 +1,27 @@
 """Host time: real, simulated as fast as possible, and moved by hand.
 
-The seam is `drivers.clock.Clock`. Times are integer nanoseconds of one monotonic clock; `utc_offset_ns`, taken
-once when the clock is made, turns them into UTC (`utc_ns = host_ns + utc_offset_ns`). The meaning of a stamp is
+The seam is `drivers.clock.Clock`. Times are integer nanoseconds of one monotonic clock; `utc_offset_ns`,
+taken once when the clock is made, turns them into UTC (`utc_ns = host_ns + utc_offset_ns`). The meaning of
+a stamp is
 defined in `docs/units-and-frames.md`.
 
-How simulated time moves
-------------------------
-*Participants* are the tasks that make things happen (a plant, drivers, a player): inside
-`with clock.participant(name)`. Time moves only when every participant is in `sleep_until` and no `hold` is open.
-It then jumps to the earliest wake-up and wakes exactly one sleeper; the next one only after that participant sleeps
-again or has left its block. Sleepers that are due together wake in the order (time, order of joining). So between
-two wake-ups only one participant runs, and what it does cannot depend on the machine's load.
+How simulated time moves ------------------------ *Participants* are the tasks that make things happen (a
+plant, drivers, a player): inside `with clock.participant(name)`. Time moves only when every participant is
+in `sleep_until` and no `hold` is open. It then jumps to the earliest wake-up and wakes exactly one sleeper;
+the next one only after that participant sleeps again or has left its block. Sleepers that are due together
+wake in the order (time, order of joining). So between two wake-ups only one participant runs, and what it
+does cannot depend on the machine's load.
 
-*Other tasks* may sleep too (a timer, a timeout, a progress line). Time stops at their wake-up as well: after all
-participants that are due at the same instant, in the order of their calls, one at a time. Each runs to its next
-await before time goes on; what it waits for after that, time does not wait for. With no participant at all, time
-simply goes from sleeper to sleeper.
+*Other tasks* may sleep too (a timer, a timeout, a progress line). Time stops at their wake-up as well:
+after all participants that are due at the same instant, in the order of their calls, one at a time. Each
+runs to its next await before time goes on; what it waits for after that, time does not wait for. With no
+participant at all, time simply goes from sleeper to sleeper.
 
-Three things are the caller's. Participants must join in an order that does not depend on load, so start them
-under a `hold`, which keeps time still until all have joined. A task that waits for anything outside the loop (a
-socket, a thread) keeps a `hold` open from the request to the answer, unless it is a participant itself. And a
-participant that waits for something that only comes with time stops time for good: `describe()` then says who is
-awaited.
+Three things are the caller's. Participants must join in an order that does not depend on load, so start
+them under a `hold`, which keeps time still until all have joined. A task that waits for anything outside
+the loop (a socket, a thread) keeps a `hold` open from the request to the answer, unless it is a participant
+itself. And a participant that waits for something that only comes with time stops time for good:
+`describe()` then says who is awaited.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ class SimulatedClock:
     async def sleep_until(self, t_ns: int) -> None:
         """Return when simulated time is at least `t_ns`.
 
-        A participant is woken in its turn, even if that time has come; another task then returns after one turn
-        of the loop.
+        A participant is woken in its turn, even if that time has come; another task then returns after one
+        turn of the loop.
         """
         participant = self._participants.get(_current_task())
         if participant is None and t_ns <= self._now_ns:
@@ -160,7 +160,7 @@ class SimulatedClock:
 
     @contextmanager
     def participant(self, name: str) -> Iterator[None]:
-        """While inside, time waits for the calling task (not for tasks it starts); nesting changes nothing."""
+        """While inside, time waits for the calling task (not for its children); nesting changes nothing."""
         task = _current_task()
         participant = self._participants.get(task)
         if participant is None:
@@ -258,7 +258,7 @@ class ManualClock:
             self._sleepers.pop(wake, None)
 
     async def advance(self, ns: int) -> None:
-        """Move time by `ns` [ns], stopping at each wake-up on the way in the order (time, order of the call)."""
+        """Move time by `ns` [ns], stopping at each wake-up on the way, in the order (time, call)."""
         if ns < 0:
             raise ValueError(f"cannot advance by {ns} ns: time does not go back")
         end_ns = self._now_ns + ns
