@@ -1,0 +1,51 @@
+"""What can go wrong in identification, and how it reads.
+
+    HeftError
+    +-- ModelError (ValueError)      a robot model that cannot be used, or that disagrees with itself
+    +-- DataError (ValueError)       motion and torque that nothing can be identified from
+    +-- ParameterError (ValueError)  names or numbers that are not this robot's parameters
+    +-- ProblemError (ValueError)    a question without an answer: an infeasible bound, an inconsistent prior
+    +-- SolverError (RuntimeError)   the solver stopped short of the optimum: there is no answer
+    +-- ResultError (ValueError)     a file that is not a result
+
+Each message says what, the value, the bound, and what to do. What does not stop an identification is a line in the
+result's `warnings`, with its number and a remedy.
+"""
+
+from __future__ import annotations
+
+from drivers.errors import HeftError
+
+__all__ = [
+    "DataError",
+    "HeftError",
+    "ModelError",
+    "ParameterError",
+    "ProblemError",
+    "ResultError",
+    "SolverError",
+]
+
+
+class ModelError(HeftError, ValueError):
+    """A robot model that cannot be used, or that disagrees with itself."""
+
+
+class DataError(HeftError, ValueError):
+    """Motion and torque that nothing can be identified from."""
+
+
+class ParameterError(HeftError, ValueError):
+    """Names or numbers that are not this robot's parameters."""
+
+
+class ProblemError(HeftError, ValueError):
+    """A question without an answer: an infeasible bound, an inconsistent prior, a box that is missing."""
+
+
+class SolverError(HeftError, RuntimeError):
+    """The solver stopped short of the optimum: there is no answer."""
+
+
+class ResultError(HeftError, ValueError):
+    """A file that is not a result."""
