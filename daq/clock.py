@@ -2,15 +2,15 @@
 
 The seam is `drivers.clock.Clock`. Times are integer nanoseconds of one monotonic clock; `utc_offset_ns`,
 taken once when the clock is made, turns them into UTC (`utc_ns = host_ns + utc_offset_ns`). The meaning of
-a stamp is
-defined in `docs/units-and-frames.md`.
+a stamp is defined in `docs/units-and-frames.md`.
 
-How simulated time moves ------------------------ *Participants* are the tasks that make things happen (a
-plant, drivers, a player): inside `with clock.participant(name)`. Time moves only when every participant is
-in `sleep_until` and no `hold` is open. It then jumps to the earliest wake-up and wakes exactly one sleeper;
-the next one only after that participant sleeps again or has left its block. Sleepers that are due together
-wake in the order (time, order of joining). So between two wake-ups only one participant runs, and what it
-does cannot depend on the machine's load.
+How simulated time moves
+------------------------
+*Participants* are the tasks that make things happen (a plant, drivers, a player): inside
+`with clock.participant(name)`. Time moves only when every participant is in `sleep_until` and no `hold` is
+open. It then jumps to the earliest wake-up and wakes exactly one sleeper; the next one only after that
+participant sleeps again or has left its block. Participants that are due together wake in the order of
+joining. So between two wake-ups only one participant runs, and what it does cannot depend on load.
 
 *Other tasks* may sleep too (a timer, a timeout, a progress line). Time stops at their wake-up as well:
 after all participants that are due at the same instant, in the order of their calls, one at a time. Each
