@@ -30,7 +30,6 @@ def read(path: Path, model: type[M], **extra: Any) -> M:
     except OSError as exc:
         raise ConfigError(f"{path}: cannot be read ({exc.strerror})") from exc
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
     except yaml.YAMLError as exc:
         raise ConfigError(f"{path}: not valid YAML: {exc}") from exc
@@ -39,15 +38,20 @@ def read(path: Path, model: type[M], **extra: Any) -> M:
     try:
         return model.model_validate({**data, **extra})
     except ValidationError as exc:
-        raise ConfigError(explain(path, exc, node)) from exc
+        raise ConfigError(explain(path, exc)) from exc
 
 
-def explain(path: Path, exc: ValidationError, node: Any = None) -> str:
-    """One line per mistake: file:line: key: what, the value given, and the remedy."""
+def explain(path: Path, exc: ValidationError, prefix: str = "") -> str:
+    """One line per mistake: file:line: key: what, the value given, and the remedy.
+
+    `prefix` is the key in the file below which the mistaken model stands.
+    """
+    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     lines = []
     for error in exc.errors():
-        key = ".".join(str(part) for part in error["loc"])
-        where = f"{path}:{_line(node, error['loc'])}" if node is not None else str(path)
+        location = (*(prefix.split(".") if prefix else ()), *error["loc"])
+        key = ".".join(str(part) for part in location)
+        where = f"{path}:{_line(node, location)}"
         if error["type"] == "extra_forbidden":
             lines.append(f"{where}: {key}: unknown key; remove it or correct its spelling")
         elif error["type"] == "missing":

@@ -1,0 +1,108 @@
+"""A rig's file: one robot and the devices around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from daq.config.reader import Model, explain, read
+from daq.config.robot import RobotConfig, load_robot
+from daq.errors import ConfigError
+from drivers.errors import OptionError
+from drivers.registry import KINDS, options_model
+
+__all__ = ["DeviceConfig", "RigConfig", "load_rig"]
+
+
+class DeviceConfig(Model):
+    """One device: its kind, and the options that its driver understands."""
+
+    kind: str
+    options: BaseModel
+
+    @property
+    def port(self) -> tuple[str, ...] | None:
+        """What the device claims for itself alone, None where nothing is exclusive."""
+        keys = KINDS[self.kind].port
+        return (KINDS[self.kind].transport, *(str(getattr(self.options, key)) for key in keys)) if keys else None
+
+
+class _RigFile(Model):
+    """The file as written; devices are still plain mappings."""
+
+    path: Path
+    name: str
+    robot: Path
+    devices: dict[str, dict[str, Any]] = Field(min_length=1)
+    simulation: dict[str, Any] | None = None
+    cell: str = "cell"  # names this rig to the outside world
+
+    @model_validator(mode="after")
+    def _kinds(self) -> Self:
+        for name, device in self.devices.items():
+            if "." in name:
+                raise ValueError(f"devices.{name}: a device's name has no dot; rename it")
+            if "kind" not in device:
+                raise ValueError(f"devices.{name}: `kind` is missing; one of {', '.join(sorted(KINDS))}")
+        return self
+
+
+class RigConfig(Model):
+    """A rig: the robot, its devices by name with validated options, and the simulated plant's options if it has one."""
+
+    path: Path
+    name: str
+    cell: str
+    robot: RobotConfig
+    devices: dict[str, DeviceConfig]
+    simulation: BaseModel | None = None
+
+
+def load_rig(path: Path | str) -> RigConfig:
+    """Read a rig's file, its robot's file and every device's options."""
+    path = Path(path)
+    raw = read(path, _RigFile, path=path)
+    devices = {name: _device(path, name, dict(options)) for name, options in raw.devices.items()}
+    _no_shared_ports(path, devices)
+    simulation = None
+    if raw.simulation is not None:
+        from drivers.sim.world import WorldOptions
+
+        simulation = _options(path, "simulation", WorldOptions, raw.simulation)
+    robot = load_robot(path.parent / raw.robot)
+    if simulation is None and any(d.kind.startswith("sim_") for d in devices.values()):
+        raise ConfigError(f"{path}: simulation: missing, but the rig has simulated devices; add this key")
+    return RigConfig(
+        path=path, name=raw.name, cell=raw.cell, robot=robot, devices=devices, simulation=simulation
+    )
+
+
+def _device(path: Path, name: str, options: dict[str, Any]) -> DeviceConfig:
+    kind = options.pop("kind")
+    try:
+        model = options_model(kind)
+    except OptionError as exc:
+        raise ConfigError(f"{path}: devices.{name}.{exc}") from exc
+    return DeviceConfig(kind=kind, options=_options(path, f"devices.{name}", model, options))
+
+
+def _options(path: Path, key: str, model: type[BaseModel], options: dict[str, Any]) -> BaseModel:
+    try:
+        return model.model_validate(options)
+    except ValidationError as exc:
+        raise ConfigError(explain(path, exc, prefix=key)) from exc
+
+
+def _no_shared_ports(path: Path, devices: dict[str, DeviceConfig]) -> None:
+    owners: dict[tuple[str, ...], str] = {}
+    for name, device in devices.items():
+        if device.port is None:
+            continue
+        if device.port in owners:
+            raise ConfigError(
+                f"{path}: devices.{name}: {' '.join(device.port)} is already used by `{owners[device.port]}`; "
+                "give each device its own port"
+            )
+        owners[device.port] = name

@@ -1,0 +1,1 @@
+"""One acquisition session: its devices, its account of every sample, its motion and its recording."""

@@ -1,0 +1,308 @@
+"""One acquisition session from connecting to the renamed recording.
+
+Tasks, all named: one reader per device, the watch, the progress, the listener for stops, and the conductor, which
+alone decides when to arm, move and stop. Any of the others may ask it to stop; the first reason counts. Whatever
+happens, it stops in one order: trajectory, hold, drives off, sensors off, recording flushed and renamed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from daq import topics
+from daq.bus.control import ControlClient, ControlServer
+from daq.bus.endpoint import Endpoints
+from daq.bus.stop import StopListener
+from daq.bus.telemetry import Publisher
+from daq.clock import HostClock
+from daq.config.session import SessionConfig, Step
+from daq.errors import CheckError, RecordError, SafetyStop
+from daq.motion.plan import Leg, make_plan
+from daq.motion.player import Player
+from daq.motion.sent import sent_block, sent_stream
+from daq.motion.state import State, StateMachine
+from daq.motion.watch import Watch
+from daq.record import Recorder
+from daq.rig import Rig
+from daq.session.ledger import Ledger
+from daq.session.outcome import Outcome
+from daq.session.progress import Progress
+from daq.trajectory.checks import Check
+from drivers.block import Block
+from drivers.driver import Driver
+from drivers.errors import DeviceLost, HeftError
+from drivers.setpoints import Setpoints
+
+__all__ = ["Session"]
+
+_log = logging.getLogger("heft.session")
+
+_FIRST_SAMPLE_NS = 2_000_000_000  # every stream must have begun within this
+_SETTLE_NS = 100_000_000  # after the last setpoint, so that the last samples arrive
+_WATCH_NS = 20_000_000
+_PROGRESS_NS = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Why the session stops before its end."""
+
+    state: State
+    reason: str
+
+
+class Session:
+    """`await Session(...).run()` does it all and returns the Outcome, whatever happened on the way.
+
+    `checks` are what the caller adds to position, velocity and acceleration (torque, collision). `attachments` are
+    files that travel inside the recording, `notes` facts for its metadata.
+    """
+
+    def __init__(
+        self,
+        config: SessionConfig,
+        *,
+        clock: HostClock,
+        out: Path,
+        endpoints: Endpoints,
+        seed: int = 0,
+        checks: Sequence[Check] = (),
+        attachments: Mapping[str, bytes] | None = None,
+        notes: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        make_plan(config, checks=checks)  # a plan that may not be played is refused before anything is opened
+        self.config = config
+        self.file = out / f"{config.name}.mcap"
+        self._clock = clock
+        self._endpoints = endpoints
+        self._checks = checks
+        self._attachments = attachments or {}
+        self._notes = notes or {}
+        self._rig = Rig(config.rig, clock, seed)
+        self._ledger = Ledger()
+        self._watch = Watch(config.rig.robot.joints, config.watch)
+        self._machine = StateMachine(self._on_state)
+        self._progress = Progress()
+        self._stop: _Stop | None = None
+        self._interruptible: asyncio.Task[Any] | None = None
+
+    def stop(self, reason: str) -> None:
+        """Ask for a controlled stop, as an operator does."""
+        self._ask_to_stop(_Stop(State.ABORTED, reason))
+
+    async def run(self) -> Outcome:
+        """Acquire, move, record. Trouble with devices, safety or the recording ends up in the Outcome."""
+        start_ns = self._clock.now_ns()
+        async with Publisher(self._endpoints.telemetry) as self._publisher:
+            try:
+                async with Recorder(self.file, self._clock) as self._recorder:
+                    self._write_head()
+                    await asyncio.create_task(self._conduct(), name="conductor")
+                    self._write_tail()
+            except RecordError as exc:
+                self._blame(exc)
+            self._machine.enter(*((self._stop.state, self._stop.reason) if self._stop else (State.DONE, "")))
+        return Outcome(
+            state=self._machine.state,
+            reason=self._stop.reason if self._stop else "",
+            seconds=(self._clock.now_ns() - start_ns) * 1e-9,
+            accounts=self._ledger.accounts,
+            recorded=dict(self._recorder.counts),
+            clock_fits=self._ledger.clock_fits(),
+            tracking=self._watch.worst_tracking,
+            file=self._recorder.path,
+            truth=self._write_truth(),
+        )
+
+    # -- the conductor ----------------------------------------------------------------------------------------------
+
+    async def _conduct(self) -> None:
+        """Connect, read, move, stop; simulated time waits for it."""
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self._clock.participant("conductor"))
+            try:
+                self._interruptible = asyncio.current_task()
+                if self._stop is None:
+                    await stack.enter_async_context(self._rig)
+                    self._machine.enter(State.CONNECTED)
+                    control = await self._open_channels(stack)
+                    self._start_tasks(stack)
+                    await self._perform(Player(self._clock, lambda chunk: _send(control, chunk)))
+            except asyncio.CancelledError:
+                _uncancel()
+                self._ask_to_stop(_Stop(State.ABORTED, "cancelled"))
+            except Exception as exc:
+                self._blame(exc)
+            finally:
+                self._interruptible = None
+            if self._machine.state is not State.IDLE:
+                await self._halt()
+
+    async def _perform(self, player: Player) -> None:
+        """Everything that moves, in the order of the plan."""
+        await self._first_samples()
+        arm = self._rig.actuators[0] if self._rig.actuators else None
+        plan = make_plan(self.config, None if arm is None else await arm.position(), self._checks)
+        self._progress.begin(plan, self._clock.now_ns())
+        if arm is not None:
+            await arm.arm()
+            self._machine.enter(State.ARMED)
+        for leg in plan:
+            self._progress.next_leg(self._clock.now_ns())
+            await self._play_leg(leg, player)
+        await self._sleep(_SETTLE_NS)
+
+    async def _play_leg(self, leg: Leg, player: Player) -> None:
+        if leg.trajectory is None:
+            assert leg.step is not None
+            await self._act(leg.step)
+            return
+        self._machine.enter(State.MOVING)
+        self._watch.moving = True
+        if leg.step is not None:
+            start_ns = self._clock.now_ns() + player.LEAD_NS
+            self._event("segment_start", t_ns=start_ns, segment=leg.step.name, use=leg.step.use)
+        _, end_ns = await player.play(leg.trajectory)
+        if leg.step is not None:
+            self._event("segment_end", t_ns=end_ns, segment=leg.step.name, use=leg.step.use)
+        self._watch.moving = False
+        self._machine.enter(State.ARMED)
+
+    async def _act(self, step: Step) -> None:
+        """A step without a trajectory."""
+        self._event("segment_start", t_ns=self._clock.now_ns(), segment=step.name, use=step.use)
+        if step.wait is not None:
+            await self._sleep(int(step.wait * 1e9))
+        elif step.grip is not None:
+            await self._gripper(step).grip(step.grip)
+        else:
+            await self._gripper(step).release()
+        self._event("segment_end", t_ns=self._clock.now_ns(), segment=step.name, use=step.use)
+
+    async def _halt(self) -> None:
+        """Stop in order; each part is tried whatever became of the one before."""
+        self._watch.moving = False
+        self._machine.enter(State.STOPPING, self._stop.reason if self._stop else "")
+        for arm in self._rig.actuators:
+            await self._attempt(arm.hold())
+        for arm in self._rig.actuators:
+            await self._attempt(arm.disarm())
+            self._event("drives_off", device=arm.name)
+        for driver in self._rig:
+            await self._attempt(driver.stop())
+
+    async def _attempt(self, action: Coroutine[Any, Any, None]) -> None:
+        try:
+            await action
+        except HeftError as exc:
+            self._blame(exc)
+
+    async def _first_samples(self) -> None:
+        deadline_ns = self._clock.now_ns() + _FIRST_SAMPLE_NS
+        while not self._ledger.started:
+            if self._clock.now_ns() > deadline_ns:
+                silent = [a.stream for a in self._ledger.accounts if not a.received]
+                raise DeviceLost(
+                    silent[0].split(".")[0],
+                    f"no sample of {', '.join(silent)} within {_FIRST_SAMPLE_NS / 1e9:g} s; check that it streams",
+                )
+            await self._sleep(_WATCH_NS)
+        for driver in self._rig:
+            self._watch.expect(driver.streams, self._clock.now_ns())
+
+    # -- the other tasks ----------------------------------------------------------------------------------------------
+
+    async def _open_channels(self, stack: AsyncExitStack) -> ControlClient:
+        handlers = {"play": self._on_play, "describe": self._on_describe, "state": self._on_state_request}
+        await stack.enter_async_context(ControlServer(self._endpoints.control, handlers))
+        return await stack.enter_async_context(ControlClient(self._endpoints.control))
+
+    def _start_tasks(self, stack: AsyncExitStack) -> None:
+        tasks = [asyncio.create_task(self._read(d), name=f"reader {d.name}") for d in self._rig]
+        tasks.append(asyncio.create_task(self._watch_silence(), name="watch"))
+        tasks.append(asyncio.create_task(self._publish_progress(), name="progress"))
+        tasks.append(asyncio.create_task(self._listen_for_stop(), name="stop listener"))
+
+        async def end() -> None:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        stack.push_async_callback(end)
+
+    async def _read(self, driver: Driver) -> None:
+        try:
+            async for block in driver:
+                self._take(block)
+        except Exception as exc:
+            self._blame(exc)
+
+    def _take(self, block: Block) -> None:
+        """The way of one block: judged, recorded, accounted for, published."""
+        try:
+            self._watch.judge(block)
+        except SafetyStop as exc:
+            self._blame(exc)
+        self._recorder.block(block)
+        self._ledger.enter(block)
+        self._publisher.publish(block)
+
+    async def _watch_silence(self) -> None:
+        """A stream must be too old twice in a row: after a stall of this host, the readers get their turn first."""
+        suspect = False
+        with self._clock.participant("watch"):
+            while True:
+                await self._sleep(_WATCH_NS)
+                try:
+                    self._watch.silent(self._clock.now_ns())
+                    suspect = False
+                except DeviceLost as exc:
+                    if suspect:
+                        self._blame(exc)
+                        return
+                    suspect = True
+
+    async def _publish_progress(self) -> None:
+        while True:
+            await self._sleep(_PROGRESS_NS)
+            snapshot = self._progress.snapshot(
+                self._clock.now_ns(), self._machine.state, self._ledger, self._watch.worst_tracking
+            )
+            self._publisher.publish_json(topics.PROGRESS, snapshot)
+
+    async def _listen_for_stop(self) -> None:
+        async with StopListener(self._endpoints.stop) as listener:
+            async for reason in listener:
+                self.stop(reason)
+
+    # -- control requests -----------------------------------------------------------------------------------------
+
+    async def _on_play(self, chunk: Setpoints) -> None:
+        arm = self._rig.actuators[0]
+        self._watch.sent(chunk)
+        self._take(sent_block(self._sent, chunk))
+        await arm.play(chunk)
+
+    # -- stopping ---------------------------------------------------------------------------------------------------
+
+    def _blame(self, exc: Exception) -> None:
+        """Stop because of an error."""
+        if not isinstance(exc, HeftError):
+            _log.error("internal error", exc_info=exc)
+        aborted = isinstance(exc, SafetyStop | CheckError)
+        reason = str(exc) if isinstance(exc, HeftError) else f"internal error: {type(exc).__name__}: {exc}"
+        self._ask_to_stop(_Stop(State.ABORTED if aborted else State.FAILED, reason))
+
+    def _ask_to_stop(self, stop: _Stop) -> None:
+        if self._stop is not None:
+            return
+        self._stop = stop
+        if self._interruptible is not None and self._interruptible is not asyncio.current_task():
+            self._interruptible.cancel()

@@ -1,0 +1,85 @@
+"""`heft run`: an excitation session on hardware or on the simulated rig."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from daq.bus.endpoint import Endpoints
+from daq.clock import HostClock, RealClock, SimulatedClock
+from daq.config.session import SessionConfig, load_session
+from daq.errors import ConfigError
+from daq.session.outcome import Outcome
+from daq.session.session import Session
+from heft import __version__
+from heft.configs import default_session
+from heft.exit_codes import of_state
+from heft.terminal.summary import summarise
+from heft.terminal.view import open_view
+
+__all__ = ["add", "run"]
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Describe the command."""
+    parser = subparsers.add_parser("run", help="run an excitation session", description=__doc__)
+    parser.add_argument("session", nargs="?", type=Path, help="session file (default: the simulated WAM)")
+    parser.add_argument("--out", type=Path, help="folder for the results (default: sessions/<UTC time>-<session>)")
+    parser.add_argument("--speed", type=_speed, default=1.0, help="1, N times real time, or max (simulated rigs only)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the simulated rig")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the session; the exit code says how it ended."""
+    config = load_session(arguments.session or default_session())
+    if arguments.speed != 1.0 and config.rig.simulation is None:
+        raise ConfigError(f"{config.rig.path}: --speed {arguments.speed:g}: real devices run at speed 1 only")
+    out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{config.name}"
+    out.mkdir(parents=True, exist_ok=True)
+    outcome = asyncio.run(_acquire(config, arguments, out))
+    if arguments.json:
+        sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
+    summarise(outcome, sys.stderr if arguments.json else sys.stdout)
+    return of_state(outcome.state)
+
+
+async def _acquire(config: SessionConfig, arguments: argparse.Namespace, out: Path) -> Outcome:
+    clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
+    with Endpoints.private() as endpoints:
+        session = Session(
+            config,
+            clock=clock,
+            out=out,
+            endpoints=endpoints,
+            seed=arguments.seed,
+            attachments=_attachments(config),
+            notes={"software": {"name": "heft", "version": __version__}},
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, session.stop, f"{number.name} received")
+        async with open_view(endpoints, sys.stderr):
+            return await session.run()
+
+
+def _attachments(config: SessionConfig) -> dict[str, bytes]:
+    """The files that describe the session, by the names they have inside the recording."""
+    robot = config.rig.robot
+    files = {"session.yaml": config.path, "rig.yaml": config.rig.path, "robot.yaml": robot.path}
+    if robot.model is not None:
+        files[robot.model.name] = robot.model_file
+    return {f"configuration/{name}": path.read_bytes() for name, path in files.items()}
+
+
+def _speed(text: str) -> float:
+    speed = float("inf") if text == "max" else float(text)
+    if not speed > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a speed; give 1, a factor, or max")
+    return speed

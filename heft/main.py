@@ -1,0 +1,41 @@
+"""`heft`: parse, dispatch, and turn every expected error into one clear message and the right exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+
+from drivers.errors import HeftError
+from heft import __version__
+from heft.exit_codes import ExitCode, of_error
+
+__all__ = ["main"]
+
+COMMANDS = ("run", "identify", "devices")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="heft",
+        description="Move a robot arm, record every sensor on one clock, and identify what it is made of.",
+    )
+    parser.add_argument("--version", action="version", version=f"heft {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        import_module(f"heft.commands.{name}").add(subparsers)
+    parsed = parser.parse_args(arguments)
+    try:
+        code: int = parsed.run(parsed)
+        return code
+    except HeftError as error:
+        sys.stderr.write(f"heft {parsed.command}: {error}\n")
+        return of_error(error)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"heft {parsed.command}: interrupted\n")
+        return ExitCode.ABORTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

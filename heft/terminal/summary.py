@@ -1,0 +1,44 @@
+"""The summary at the end of a session."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+
+from daq.session.outcome import Outcome
+
+__all__ = ["summarise"]
+
+
+def summarise(outcome: Outcome, stream: TextIO) -> None:
+    """Samples per stream, clock fits, tracking, the file, and a line `lost N`."""
+    console = Console(file=stream, highlight=False, soft_wrap=True)
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    console.print(f"\n{outcome.state} after {outcome.seconds:.1f} s{reason}", markup=False)
+
+    streams = Table(box=None, pad_edge=False)
+    streams.add_column("stream")
+    for column in ("expected", "received", "lost", "recorded", "invalid", "Hz"):
+        streams.add_column(column, justify="right")
+    for a in outcome.accounts:
+        recorded = outcome.recorded.get(a.stream, 0)
+        counts = (a.expected, a.received, a.lost, recorded, a.invalid)
+        streams.add_row(a.stream, *(str(count) for count in counts), f"{a.rate_hz:.1f}")
+    console.print(streams)
+
+    if outcome.clock_fits:
+        clocks = Table(box=None, pad_edge=False)
+        clocks.add_column("device clock")
+        for column in ("skew ppm", "jitter us"):
+            clocks.add_column(column, justify="right")
+        for name, fit in outcome.clock_fits.items():
+            clocks.add_row(name, f"{(fit.skew - 1) * 1e6:+.2f}", f"{fit.residual_rms_ns / 1e3:.1f}")
+        console.print(clocks)
+
+    console.print(f"tracking  worst error {outcome.tracking * 1e3:.2f} mrad")
+    console.print(f"file      {outcome.file}", markup=False)
+    if outcome.truth is not None:
+        console.print(f"truth     {outcome.truth}", markup=False)
+    console.print(f"lost {outcome.lost}")
