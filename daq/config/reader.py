@@ -21,8 +21,8 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def read(path: Path, model: type[M], **extra: Any) -> M:
-    """Read `path` as `model`; `extra` are values that come from outside the file (its own path, ...)."""
+def read(path: Path, model: type[M]) -> M:
+    """Read the file at `path` as `model`, whose field `path` is where it came from."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def read(path: Path, model: type[M], **extra: Any) -> M:
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: expected keys with values at the top, found {type(data).__name__}")
     try:
-        return model.model_validate({**data, **extra})
+        return model.model_validate({**data, "path": path})
     except ValidationError as exc:
         raise ConfigError(explain(path, exc)) from exc
 

@@ -63,7 +63,7 @@ class RigConfig(Model):
 def load_rig(path: Path | str) -> RigConfig:
     """Read a rig's file, its robot's file and every device's options."""
     path = Path(path)
-    raw = read(path, _RigFile, path=path)
+    raw = read(path, _RigFile)
     devices = {name: _device(path, name, dict(options)) for name, options in raw.devices.items()}
     _no_shared_ports(path, devices)
     simulation = None

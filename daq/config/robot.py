@@ -115,4 +115,4 @@ class RobotConfig(Model):
 def load_robot(path: Path | str) -> RobotConfig:
     """Read a robot's file."""
     path = Path(path)
-    return read(path, RobotConfig, path=path)
+    return read(path, RobotConfig)

@@ -102,7 +102,7 @@ class SessionConfig(Model):
 def load_session(path: Path | str) -> SessionConfig:
     """Read a session's file with its rig and robot."""
     path = Path(path)
-    raw = read(path, _SessionFile, path=path)
+    raw = read(path, _SessionFile)
     rig = load_rig(path.parent / raw.rig)
     _check_widths(path, raw, len(rig.robot.axes))
     fields: dict[str, Any] = {key: getattr(raw, key) for key in _SessionFile.model_fields}

@@ -1,0 +1,69 @@
+"""A bad file gives one clear message: file, line, key, value, remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from daq.config import load_rig, load_robot, load_session
+from daq.errors import ConfigError
+
+JOINT = "{position: [-1, 1], velocity: 1, acceleration: 1, torque: 1}"
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: no such file"):
+        load_robot(tmp_path / "nowhere.yaml")
+
+
+def test_an_unknown_key_is_named_with_its_line(tmp_path: Path) -> None:
+    write(tmp_path, "r.xml", "<mujoco/>")
+    path = write(tmp_path, "r.yaml", f"name: r\nmodel: r.xml\njoints:\n  j1: {JOINT}\ncolour: red\n")
+    with pytest.raises(ConfigError, match=r"r\.yaml:5: colour: unknown key; remove it"):
+        load_robot(path)
+
+
+def test_a_limit_the_wrong_way_round(tmp_path: Path) -> None:
+    write(tmp_path, "r.xml", "<mujoco/>")
+    bad = "{position: [1, -1], velocity: 1, acceleration: 1, torque: 1}"
+    path = write(tmp_path, "r.yaml", f"name: r\nmodel: r.xml\njoints:\n  j1: {bad}\n")
+    with pytest.raises(ConfigError, match=r"r\.yaml:4: joints\.j1\.position: .*swap them, got \[1, -1\]"):
+        load_robot(path)
+
+
+def test_a_missing_model_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "r.yaml", f"name: r\nmodel: gone.xml\njoints:\n  j1: {JOINT}\n")
+    with pytest.raises(ConfigError, match=r"gone\.xml.*put it beside"):
+        load_robot(path)
+
+
+def test_not_yaml_at_all(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not valid YAML"):
+        load_robot(write(tmp_path, "r.yaml", "a: [1, 2"))
+    with pytest.raises(ConfigError, match="expected keys with values"):
+        load_robot(write(tmp_path, "r.yaml", "- 1\n- 2\n"))
+
+
+def test_an_unknown_kind_of_device_lists_the_known_ones(tmp_path: Path) -> None:
+    path = write(tmp_path, "rig.yaml", "name: r\nrobot: r.yaml\ndevices:\n  arm: {kind: sim_drivez}\n")
+    with pytest.raises(ConfigError, match=r"devices\.arm\.kind: 'sim_drivez' is not a known device; known: .*sim_drives"):
+        load_rig(path)
+
+
+def test_a_device_without_a_kind(tmp_path: Path) -> None:
+    path = write(tmp_path, "rig.yaml", "name: r\nrobot: r.yaml\ndevices:\n  arm: {rate_hz: 5}\n")
+    with pytest.raises(ConfigError, match=r"devices\.arm: `kind` is missing"):
+        load_rig(path)
+
+
+def test_a_step_does_one_thing(tmp_path: Path) -> None:
+    path = write(tmp_path, "s.yaml", "name: s\nrig: rig.yaml\nsteps:\n  - {name: a, wait: 1, release: true}\n")
+    with pytest.raises(ConfigError, match=r"s\.yaml:4: steps\.0: a step does one of"):
+        load_session(path)
