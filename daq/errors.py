@@ -13,17 +13,44 @@ The root and the device errors are in `drivers.errors`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from drivers.errors import HeftError
 
-__all__ = ["BusError", "CheckError", "ConfigError", "HeftError", "RecordError", "RecordingError", "SafetyStop"]
+__all__ = [
+    "BusError",
+    "CheckError",
+    "ConfigError",
+    "HeftError",
+    "RecordError",
+    "RecordingError",
+    "SafetyStop",
+    "Violation",
+]
 
 
 class ConfigError(HeftError, ValueError):
     """A configuration that cannot be used."""
 
 
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Where a trajectory leaves a bound the most, in SI units; `time_s` counts from its start."""
+
+    joint: str
+    quantity: str
+    time_s: float
+    value: float
+    bound: float
+
+
 class CheckError(HeftError, ValueError):
-    """A trajectory that may not be played."""
+    """A trajectory that may not be played; `violations` are the bounds that it leaves, where that is why."""
+
+    def __init__(self, message: str, violations: Sequence[Violation] = ()) -> None:
+        self.violations = tuple(violations)
+        super().__init__(message)
 
 
 class SafetyStop(HeftError):

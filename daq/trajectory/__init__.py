@@ -1,0 +1,21 @@
+"""Trajectories: sampled motions, the ways to make them, and the checks they pass before anything moves."""
+
+from __future__ import annotations
+
+from daq.trajectory.checks import Check, Limits, limit_checks, run_checks
+from daq.trajectory.fourier import FourierSeries, fourier
+from daq.trajectory.minimum_jerk import minimum_jerk
+from daq.trajectory.random_fourier import random_fourier
+from daq.trajectory.trajectory import Trajectory
+
+__all__ = [
+    "Check",
+    "FourierSeries",
+    "Limits",
+    "Trajectory",
+    "fourier",
+    "limit_checks",
+    "minimum_jerk",
+    "random_fourier",
+    "run_checks",
+]
