@@ -7,6 +7,7 @@
     +-- RecordError (OSError)        the recorder cannot keep up or cannot write
     +-- RecordingError (ValueError)  a file that is not a usable recording
     +-- BusError (OSError)           an endpoint that cannot or may not be used, a peer that does not answer
+        +-- RemoteError              a peer that answers with an error of its own
 
 The root and the device errors are in `drivers.errors`.
 """
@@ -25,6 +26,7 @@ __all__ = [
     "HeftError",
     "RecordError",
     "RecordingError",
+    "RemoteError",
     "SafetyStop",
     "Violation",
 ]
@@ -67,3 +69,11 @@ class RecordingError(HeftError, ValueError):
 
 class BusError(HeftError, OSError):
     """An endpoint that cannot or may not be used, or a peer that does not answer."""
+
+
+class RemoteError(BusError):
+    """The session refused a command: `kind` is the name of the error that it raised, `text` what it said."""
+
+    def __init__(self, command: str, kind: str, text: str) -> None:
+        self.command, self.kind, self.text = command, kind, text
+        super().__init__(f"{command}: {text}")

@@ -1,0 +1,179 @@
+"""One ZMQ socket with an owner: opened in order, waited on with care, closed without lingering."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket as unix
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import zmq
+import zmq.asyncio
+
+from daq.bus.endpoint import Endpoint
+from daq.bus.security import Security
+from daq.errors import BusError
+
+__all__ = ["Channel"]
+
+#: Messages taken in one go before other tasks get their turn.
+_BURST = 128
+
+
+class Channel:
+    """A socket of kind `kind`, for one task on each side of it.
+
+    name      what the channel is for, in messages
+    mode      permissions of an ipc endpoint's file, where they matter
+    guard_s   how long a wait may last before the socket is looked at again whatever was signalled [s]: ZMQ's
+              descriptor tells of changes only, and a wake-up can be missed (pyzmq issue 2173)
+    context   the ZMQ context to live in; its own otherwise, ended with it
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: int,
+        *,
+        guard_s: float = 0.25,
+        options: Mapping[int, int] | None = None,
+        context: zmq.asyncio.Context | None = None,
+        security: Security | None = None,
+    ) -> None:
+        self.name = name
+        self._kind = kind
+        self._guard_ms = max(1, round(guard_s * 1e3))
+        self._options = options or {}
+        self._given_context = context
+        self._security = security
+        self._context: zmq.asyncio.Context | None = None
+        self._socket: zmq.asyncio.Socket | None = None
+        self._plain: zmq.Socket[bytes] | None = None
+        self._pollers: dict[int, zmq.asyncio.Poller] = {}
+        self._in_a_row = 0
+
+    def bind(self, endpoint: Endpoint, *, mode: int | None = None) -> Endpoint:
+        """Open here; the endpoint as it is now (a free port has become a number)."""
+        self._refuse_if_taken(endpoint)
+        plain = self._open(endpoint)
+        try:
+            if self._security is not None:
+                self._security.before_bind(plain)
+            plain.bind(str(endpoint))
+            if mode is not None and endpoint.path is not None:
+                os.chmod(endpoint.path, mode)
+        except (zmq.ZMQError, OSError) as exc:
+            self.close()
+            raise BusError(f"{self.name} cannot bind {endpoint}: {_reason(exc, endpoint)}") from exc
+        return Endpoint.parse(plain.getsockopt_string(zmq.LAST_ENDPOINT)) if endpoint.port == 0 else endpoint
+
+    def connect(self, endpoint: Endpoint) -> None:
+        """Open towards an endpoint; whether anyone is there shows only later."""
+        endpoint.require_target(self.name)
+        plain = self._open(endpoint)
+        try:
+            if self._security is not None:
+                self._security.before_connect(plain)
+            plain.connect(str(endpoint))
+        except zmq.ZMQError as exc:
+            self.close()
+            raise BusError(
+                f"{self.name} cannot connect to {endpoint}: {exc.strerror}; check the address"
+            ) from exc
+
+    def subscribe(self, topic: str) -> None:
+        """Ask a publisher for the topics that begin like this."""
+        self._require_open().setsockopt_string(zmq.SUBSCRIBE, topic)
+
+    def close(self) -> None:
+        """Close at once: what has not left is dropped. May be called twice."""
+        if self._socket is not None:
+            self._socket.close(linger=0)
+            self._socket = self._plain = None
+            self._pollers.clear()
+        if self._context is not None:
+            self._context.term()
+            self._context = None
+
+    def send_now(self, parts: Sequence[Any], *, copy: bool = True) -> None:
+        """Hand a message to ZMQ without waiting; zmq.Again where the kind of socket would have to wait."""
+        self._require_open().send_multipart(parts, zmq.NOBLOCK, copy=copy)
+
+    async def send(self, parts: Sequence[Any]) -> None:
+        """Hand a message to ZMQ, waiting for room or for a peer."""
+        while True:
+            try:
+                return self.send_now(parts)
+            except zmq.Again:
+                await self._wait(zmq.POLLOUT)
+
+    async def receive(self) -> list[bytes]:
+        """The next message; being cancelled loses none."""
+        while True:
+            try:
+                parts = self._require_open().recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                self._in_a_row = 0
+                await self._wait(zmq.POLLIN)
+                continue
+            self._in_a_row += 1
+            if self._in_a_row >= _BURST:  # a flood must not starve signals, timers and other tasks
+                self._in_a_row = 0
+                await asyncio.sleep(0)
+            return parts
+
+    async def _wait(self, event: int) -> None:
+        await self._pollers[event].poll(self._guard_ms)
+
+    def _open(self, endpoint: Endpoint) -> zmq.Socket[bytes]:
+        if self._socket is not None:
+            raise BusError(f"{self.name} is already open")
+        if self._given_context is None and endpoint.scheme == "inproc":
+            raise BusError(
+                f"{self.name} cannot use {endpoint}: inproc needs a context that both ends are given"
+            )
+        if self._given_context is None:
+            self._context = zmq.asyncio.Context()
+        context = self._given_context or self._context
+        assert context is not None
+        self._socket = context.socket(self._kind)
+        self._plain = zmq.Socket.shadow(self._socket.underlying)
+        for event in (zmq.POLLIN, zmq.POLLOUT):
+            self._pollers[event] = zmq.asyncio.Poller()
+            self._pollers[event].register(self._socket, event)
+        for option, value in {zmq.LINGER: 0, zmq.IPV6: int(":" in endpoint.address), **self._options}.items():
+            self._plain.setsockopt(option, value)
+        return self._plain
+
+    def _require_open(self) -> zmq.Socket[bytes]:
+        if self._plain is None:
+            raise BusError(f"{self.name} is not open; use it inside `async with`")
+        return self._plain
+
+    def _refuse_if_taken(self, endpoint: Endpoint) -> None:
+        """ZMQ takes an ipc path away from whoever listens on it, without a word."""
+        if endpoint.path is None or not endpoint.path.exists():
+            return
+        with contextlib.closing(unix.socket(unix.AF_UNIX, unix.SOCK_STREAM)) as probe:
+            try:
+                probe.connect(str(endpoint.path))
+            except OSError:
+                return  # left behind by a process that is gone
+        raise BusError(
+            f"{self.name} cannot bind {endpoint}: another session listens there; give another path"
+        )
+
+
+def _reason(exc: OSError | zmq.ZMQError, endpoint: Endpoint) -> str:
+    if exc.errno == errno.EADDRINUSE:
+        return "it is in use; end the other session or choose another port"
+    if exc.errno in (errno.EADDRNOTAVAIL, errno.ENODEV):
+        return f"{endpoint.address} is not an address of this host; give one of its own, or *"
+    if exc.errno == errno.ENOENT and endpoint.path is not None:
+        return f"there is no folder {endpoint.path.parent}; create it"
+    if exc.errno == errno.EACCES:
+        return "permission denied; choose a folder of your own or a port above 1023"
+    return exc.strerror or str(exc)

@@ -1,0 +1,125 @@
+"""Where a channel of the bus is: parsed and judged before any socket exists."""
+
+from __future__ import annotations
+
+import ipaddress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from daq.errors import BusError
+
+__all__ = ["Endpoint", "Endpoints"]
+
+_FORMS = "give ipc://PATH, tcp://HOST:PORT or inproc://NAME"
+_LONGEST_PATH = 107  # what a UNIX socket's address holds [byte]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One address of the bus: `ipc://PATH`, `tcp://HOST:PORT` or `inproc://NAME`.
+
+    ipc     between processes of this host; a path, or `@NAME` without a file
+    tcp     between hosts; `*` as host binds every address of this one, port 0 or `*` any free port
+    inproc  inside one ZMQ context
+    """
+
+    scheme: str
+    address: str  # path, name or host
+    port: int | None = None
+
+    @classmethod
+    def parse(cls, text: str | Endpoint) -> Endpoint:
+        """From its usual form; BusError says what is wrong with it."""
+        if isinstance(text, Endpoint):
+            return text
+        scheme, separator, rest = text.partition("://")
+        if not separator or not rest or scheme not in ("ipc", "tcp", "inproc"):
+            raise BusError(f"endpoint {text!r} is not an address of the bus; {_FORMS}")
+        if scheme == "tcp":
+            return cls._parse_tcp(text, rest)
+        if scheme == "ipc" and len(rest.encode()) > _LONGEST_PATH:
+            raise BusError(
+                f"endpoint {text!r}: a path of {len(rest.encode())} bytes, at most {_LONGEST_PATH} fit; "
+                "choose a shorter one"
+            )
+        return cls(scheme, rest)
+
+    @classmethod
+    def _parse_tcp(cls, text: str, rest: str) -> Self:
+        host, _, port_text = rest.rpartition(":")
+        host = host.strip("[]")
+        if not host or not (port_text == "*" or (port_text.isascii() and port_text.isdigit())):
+            raise BusError(f"endpoint {text!r} has no host or no port; {_FORMS}")
+        port = 0 if port_text == "*" else int(port_text)
+        if port > 65_535:
+            raise BusError(f"endpoint {text!r}: port {port} is above 65535; choose one from 1024 to 65535")
+        return cls("tcp", "127.0.0.1" if host == "localhost" else host, port)
+
+    def __str__(self) -> str:
+        if self.scheme != "tcp":
+            return f"{self.scheme}://{self.address}"
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"tcp://{host}:{self.port or '*'}"
+
+    @property
+    def path(self) -> Path | None:
+        """The file of an ipc endpoint that has one."""
+        return Path(self.address) if self.scheme == "ipc" and not self.address.startswith("@") else None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this host can reach it."""
+        if self.scheme != "tcp":
+            return True
+        try:
+            return ipaddress.ip_address(self.address).is_loopback
+        except ValueError:  # `*`, an interface, a name that may mean anything tomorrow
+            return False
+
+    def require_local(self, channel: str) -> Self:
+        """This endpoint, or BusError where others than this host could reach the channel."""
+        if not self.is_local:
+            raise BusError(
+                f"{channel} may not use {self}: who reaches it can move the arm, and is not asked who he is; "
+                "use ipc://PATH or tcp://127.0.0.1:PORT, and a tunnel from elsewhere"
+            )
+        return self
+
+    def require_target(self, channel: str) -> Self:
+        """This endpoint, or BusError where it can be bound but not connected to."""
+        if self.scheme == "tcp" and (not self.port or self.address == "*"):
+            raise BusError(f"{channel} cannot connect to {self}: name one host and one port")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The three channels of one session."""
+
+    telemetry: Endpoint
+    control: Endpoint
+    stop: Endpoint
+
+    def __post_init__(self) -> None:
+        self.control.require_local("control")
+        self.stop.require_local("stop")
+
+    @classmethod
+    def under(cls, folder: Path, *, telemetry: str | Endpoint | None = None) -> Self:
+        """All three in one folder; telemetry elsewhere where it is given."""
+        return cls(
+            telemetry=Endpoint.parse(telemetry or f"ipc://{folder / 'telemetry'}"),
+            control=Endpoint.parse(f"ipc://{folder / 'control'}"),
+            stop=Endpoint.parse(f"ipc://{folder / 'stop'}"),
+        )
+
+    @classmethod
+    @contextmanager
+    def private(cls, *, telemetry: str | Endpoint | None = None) -> Iterator[Self]:
+        """In a new folder that only this user can enter and that is removed on exit."""
+        with tempfile.TemporaryDirectory(prefix="heft-") as folder:
+            yield cls.under(Path(folder), telemetry=telemetry)

@@ -1,0 +1,173 @@
+"""Telemetry: from a session to everyone who may lose some of it.
+
+    async with Publisher("ipc:///run/heft/telemetry") as publisher:
+        publisher.publish(block)
+
+    async with Subscriber("ipc:///run/heft/telemetry", [topics.BLOCKS]) as telemetry:
+        async for message in telemetry:
+            message.block, message.lost
+
+The publisher binds and never waits: what a slow subscriber does not take is dropped, and the subscriber
+counts it. So nothing that must not lose a sample (safety, the recorder) is a subscriber.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Self
+from uuid import uuid4
+
+import zmq
+import zmq.asyncio
+
+from daq import topics
+from daq.bus.channel import Channel
+from daq.bus.endpoint import Endpoint
+from daq.bus.gaps import Gaps
+from daq.bus.message import Descriptions, Header, Message, decode, encode_block, encode_json
+from daq.bus.security import Security
+from drivers.block import Block
+
+__all__ = ["Publisher", "Subscriber"]
+
+#: Messages that wait on each side for a slow subscriber before some are dropped: seconds of traffic.
+HIGH_WATER = 1000
+#: How much stream time passes between two counts [ns].
+COUNT_EVERY_NS = 1_000_000_000
+#: From this size on a copy costs more than the bookkeeping that avoids it [byte].
+_ZERO_COPY = 65_536
+
+
+class Publisher:
+    """The one source of a session's telemetry.
+
+    session      names this publisher's life; sequence numbers begin at 0 in it
+    replay       what is published comes from a recording
+    high_water   messages kept for each subscriber that lags behind
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Endpoint,
+        *,
+        session: str | None = None,
+        replay: bool = False,
+        high_water: int = HIGH_WATER,
+        context: zmq.asyncio.Context | None = None,
+        security: Security | None = None,
+    ) -> None:
+        self.endpoint = Endpoint.parse(endpoint)
+        self.session = session or uuid4().hex[:12]
+        self._replay = replay
+        self._channel = Channel(
+            "telemetry", zmq.PUB, options={zmq.SNDHWM: high_water}, context=context, security=security
+        )
+        self._descriptions = Descriptions()
+        self._counts: dict[str, int] = {}
+        self._counted_ns: int | None = None
+
+    async def __aenter__(self) -> Self:
+        self.endpoint = self._channel.bind(self.endpoint)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._channel.close()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Messages published so far, by topic."""
+        return MappingProxyType(self._counts)
+
+    def publish(self, block: Block) -> None:
+        """Publish a Block under its stream's topic. Never waits, whoever lags behind."""
+        name = topics.block(block.stream.name)
+        parts = encode_block(block, self._header(name, is_block=True), name.encode(), self._descriptions)
+        self._channel.send_now(parts, copy=len(parts[-1]) < _ZERO_COPY)
+        if len(block):
+            self._publish_counts(int(block.host_ns[-1]))
+
+    def publish_json(self, topic: str, value: Any) -> None:
+        """Publish a JSON value. Never waits; what JSON cannot say (NaN, infinity) becomes null."""
+        self._channel.send_now(encode_json(value, self._header(topic, is_block=False), topic.encode()))
+
+    def _publish_counts(self, now_ns: int) -> None:
+        if self._counted_ns is None:
+            self._counted_ns = now_ns
+        elif now_ns - self._counted_ns >= COUNT_EVERY_NS:
+            self._counted_ns = now_ns
+            self.publish_json(topics.COUNTS, self._counts)
+
+    def _header(self, topic: str, *, is_block: bool) -> bytes:
+        sequence = self._counts.get(topic, 0)
+        self._counts[topic] = sequence + 1
+        return Header(self.session, sequence, self._replay, is_block).encode()
+
+
+class Subscriber:
+    """Reads telemetry in this process or any other, on this host or, over tcp, on any other.
+
+    subscriptions   topics, or beginnings of topics that end in `/` (see `daq.topics`)
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Endpoint,
+        subscriptions: Iterable[str] = ("",),
+        *,
+        high_water: int = HIGH_WATER,
+        guard_s: float = 0.25,
+        context: zmq.asyncio.Context | None = None,
+        security: Security | None = None,
+    ) -> None:
+        self.endpoint = Endpoint.parse(endpoint)
+        self.subscriptions = tuple(subscriptions)
+        self._channel = Channel(
+            "telemetry",
+            zmq.SUB,
+            guard_s=guard_s,
+            options={zmq.RCVHWM: high_water},
+            context=context,
+            security=security,
+        )
+        self._descriptions = Descriptions()
+        self._gaps = Gaps()
+
+    async def __aenter__(self) -> Self:
+        self._channel.connect(self.endpoint)
+        for subscription in {*self.subscriptions, topics.COUNTS}:
+            self._channel.subscribe(subscription)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._channel.close()
+
+    @property
+    def gaps(self) -> Mapping[str, int]:
+        """Messages that were published since each topic was first heard of and never arrived, by topic."""
+        return MappingProxyType(self._gaps.lost)
+
+    @property
+    def lost(self) -> int:
+        """All of them."""
+        return sum(self._gaps.lost.values())
+
+    async def receive(self) -> Message:
+        """The next message that was asked for, its `lost` filled in."""
+        while True:
+            message = decode(await self._channel.receive(), self._descriptions)
+            if message.topic == topics.COUNTS:
+                wanted = {topic: count for topic, count in message.json.items() if self._wants(topic)}
+                self._gaps.counted(message.session, wanted)
+            if self._wants(message.topic):
+                lost = self._gaps.arrived(message.session, message.topic, message.sequence)
+                return replace(message, lost=lost) if lost else message
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        """Messages, for ever; a publisher that has gone may come back."""
+        while True:
+            yield await self.receive()
+
+    def _wants(self, topic: str) -> bool:
+        return any(topics.matches(subscription, topic) for subscription in self.subscriptions)
