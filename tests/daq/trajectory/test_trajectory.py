@@ -37,10 +37,8 @@ def test_chunks_cover_every_sample_exactly_once(
         expected += len(chunk)
     assert [c.last for c in chunks] == [False] * (len(chunks) - 1) + [True]
     host_ns = np.concatenate([c.host_ns for c in chunks])
-    exact_ns = [
-        start_ns + i * 1e9 / rate_hz if start_ns == 0 else i * 1e9 / rate_hz for i in range(len(trajectory))
-    ]
-    assert np.max(np.abs((host_ns - start_ns) - (np.array(exact_ns) - 0))) <= 0.5
+    exact_ns = np.arange(len(trajectory)) * 1e9 / rate_hz
+    assert np.max(np.abs((host_ns - start_ns) - exact_ns)) <= 0.5
     assert max(len(c) for c in chunks) <= max(1, round(chunk_ms * 1e-3 * rate_hz))
 
 
