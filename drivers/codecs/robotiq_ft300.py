@@ -1,0 +1,108 @@
+"""Robotiq FT 300: the 16-byte frames of its data stream, and its Modbus registers.
+
+Stream frame: 0x20 0x4E | Fx Fy Fz Tx Ty Tz i16 little-endian | CRC-16/Modbus over the first 14 bytes, low
+byte first. Both ways give the same counts: 0.01 N and 0.001 N m. There is no counter and no clock in either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.codecs import modbus
+from drivers.codecs.checksums import MODBUS
+from drivers.codecs.framing import Framing
+from drivers.codecs.layout import Layout
+from drivers.errors import ProtocolError
+
+__all__ = [
+    "FORCE_SCALE",
+    "FRAME_BYTES",
+    "HEADER",
+    "SERIAL_NUMBER",
+    "START_STREAM",
+    "STOP_STREAM",
+    "TORQUE_SCALE",
+    "UNIT",
+    "WRENCH",
+    "Parser",
+    "Sample",
+    "Samples",
+]
+
+HEADER = b"\x20\x4e"
+FRAME_BYTES = 16
+FORCE_SCALE = 0.01  # [N] per count
+TORQUE_SCALE = 0.001  # [N m] per count
+
+UNIT = 9
+#: First register and number of registers.
+WRENCH = (180, 6)
+SERIAL_NUMBER = (510, 4)
+
+#: The request that starts the stream; it is answered like any Modbus write before the first frame comes.
+START_STREAM = modbus.write_request(UNIT, 410, (0x0200,))
+#: Ends the stream by disturbing it, 50 bytes over about 0.5 s. Send it before any Modbus request too: an
+#: earlier session may have left the sensor streaming.
+STOP_STREAM = b"\xff" * 50
+
+_FRAME = Layout("FT 300 frame", "<2s6h")
+_DTYPE = np.dtype([("header", "u1", 2), ("counts", "<i2", 6), ("crc", "<u2")])
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Six counts: Fx Fy Fz [0.01 N] Tx Ty Tz [0.001 N m]."""
+
+    counts: tuple[int, ...]
+
+    def encode(self) -> bytes:
+        body = _FRAME.pack(HEADER, *self.counts)
+        return body + MODBUS(body).to_bytes(2, "little")
+
+    @classmethod
+    def decode(cls, frame: bytes) -> Self:
+        """A whole stream frame, from header to CRC."""
+        if len(frame) != FRAME_BYTES:
+            raise ProtocolError(f"FT 300 frame: {len(frame)} bytes, expected {FRAME_BYTES}")
+        body, sent = frame[:-2], int.from_bytes(frame[-2:], "little")
+        if (crc := MODBUS(body)) != sent:
+            raise ProtocolError(f"FT 300 frame: CRC {sent:#06x}, computed {crc:#06x}")
+        header, *counts = _FRAME.unpack(body)
+        if header != HEADER:
+            raise ProtocolError(f"FT 300 frame: begins with {header.hex(' ')}, expected {HEADER.hex(' ')}")
+        return cls(tuple(counts))
+
+    @classmethod
+    def from_registers(cls, registers: Sequence[int]) -> Self:
+        """The six registers from `WRENCH`, each as the unsigned number Modbus gives."""
+        if len(registers) != 6 or not all(0 <= r <= 0xFFFF for r in registers):
+            raise ProtocolError(f"FT 300: registers {tuple(registers)}, expected six numbers of 16 bits")
+        return cls(tuple(r - 0x10000 if r & 0x8000 else r for r in registers))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """N stream frames: `counts` (N, 6) int16; `ends`, their place in the stream (see `framing.Frames`)."""
+
+    counts: NDArray[np.int16]
+    ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+class Parser(Framing):
+    """The sensor's byte stream; `feed` gives the frames in it."""
+
+    def __init__(self) -> None:
+        super().__init__(header=HEADER, length=FRAME_BYTES, crc=MODBUS, crc_from=0)
+
+    def samples(self, data: bytes | bytearray | memoryview) -> Samples:
+        """Feed `data` and decode what is complete."""
+        frames = self.feed(data)
+        return Samples(frames.rows.view(_DTYPE)[:, 0]["counts"], frames.ends)
