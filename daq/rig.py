@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, Self
 
 from daq.config.rig import RigConfig
+from daq.errors import ConfigError
 from drivers import registry
 from drivers.clock import Clock
 from drivers.driver import Actuator, Context, Driver, Gripper
-from drivers.errors import ConnectError
+from drivers.errors import ConnectError, DriverError
 
 __all__ = ["Rig"]
 
@@ -23,7 +25,8 @@ class Rig:
         self.world = _world(config, clock, seed)
         context = Context(clock=clock, axes=config.robot.axes, world=self.world)
         self.drivers: dict[str, Driver] = {
-            name: registry.create(device.kind, name, device.options, context) for name, device in config.devices.items()
+            name: registry.create(device.kind, name, device.options, context)
+            for name, device in config.devices.items()
         }
         self._connected: list[Driver] = []
 
@@ -39,19 +42,26 @@ class Rig:
         return tuple(d for d in self if isinstance(d, Gripper))
 
     async def __aenter__(self) -> Self:
-        drivers = list(self)
-        results = await asyncio.gather(*(d.__aenter__() for d in drivers), return_exceptions=True)
-        self._connected = [d for d, r in zip(drivers, results, strict=True) if not isinstance(r, BaseException)]
-        failures = {d.name: r for d, r in zip(drivers, results, strict=True) if isinstance(r, BaseException)}
-        if failures:
-            await self.__aexit__(None, None, None)
-            for failure in failures.values():
-                if not isinstance(failure, Exception):
-                    raise failure
-            tree = "".join(
-                f"\n  {d.name}: {failures[d.name] if d.name in failures else 'connected'}" for d in drivers
-            )
-            raise ConnectError(self.config.name, f"{len(failures)} of {len(drivers)} devices did not connect:{tree}")
+        failures: dict[str, DriverError] = {}
+
+        async def connect(driver: Driver) -> None:
+            try:
+                await driver.__aenter__()
+            except DriverError as exc:
+                failures[driver.name] = exc
+            else:
+                self._connected.append(driver)
+
+        try:
+            await asyncio.gather(*(connect(driver) for driver in self))
+            if failures:
+                tree = "".join(f"\n  {failures.get(name, f'{name}: connected')}" for name in self.drivers)
+                raise ConnectError(
+                    self.config.name, f"{len(failures)} of {len(self.drivers)} devices did not connect:{tree}"
+                )
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -64,8 +74,25 @@ def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
     """The simulated plant, where the rig has one."""
     if config.simulation is None:
         return None
-    from drivers.sim.robot import SimRobot
-    from drivers.sim.world import World
+    from drivers.sim.robot import SimJoint, SimRobot
+    from drivers.sim.world import World, WorldOptions
 
+    assert isinstance(config.simulation, WorldOptions)
     robot = config.robot
-    raise NotImplementedError(SimRobot, World, robot, clock, seed)
+    if robot.model is None:
+        raise ConfigError(
+            f"{robot.path}: model: missing; the simulated plant needs an MJCF file beside this one"
+        )
+    fields = {f.name for f in dataclasses.fields(SimJoint)}
+    joints = tuple(SimJoint(name, **joint.model_dump(include=fields)) for name, joint in robot.joints.items())
+    description = SimRobot(
+        name=robot.name,
+        model=robot.model_file,
+        joints=joints,
+        gravity=robot.gravity,
+        flange=robot.flange,
+        sensor=robot.sensor,
+        hand=robot.hand,
+        locked=robot.locked,
+    )
+    return World(description, config.simulation, clock, seed)

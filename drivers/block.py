@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Block:
     stream: Stream
     sequence: int
     host_ns: NDArray[np.int64]
-    values: NDArray[np.generic]
+    values: NDArray[Any]
     validity: NDArray[np.uint8]
     request_ns: NDArray[np.int64] | None = None
     ticks: NDArray[np.int64] | None = None

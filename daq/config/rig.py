@@ -26,7 +26,9 @@ class DeviceConfig(Model):
     def port(self) -> tuple[str, ...] | None:
         """What the device claims for itself alone, None where nothing is exclusive."""
         keys = KINDS[self.kind].port
-        return (KINDS[self.kind].transport, *(str(getattr(self.options, key)) for key in keys)) if keys else None
+        return (
+            (KINDS[self.kind].transport, *(str(getattr(self.options, key)) for key in keys)) if keys else None
+        )
 
 
 class _RigFile(Model):

@@ -14,14 +14,17 @@ __all__ = ["DhRow", "JointConfig", "LinkConfig", "RobotConfig", "load_robot"]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
-JointTerm = Literal["drive_inertia", "viscous", "coulomb", "offset", "coulomb_asymmetry", "stribeck", "load_friction"]
+JointTerm = Literal[
+    "drive_inertia", "viscous", "coulomb", "offset", "coulomb_asymmetry", "stribeck", "load_friction"
+]
 
 
 class JointConfig(Model):
     """One joint: limits [rad, rad/s, rad/s2, N m] (or m, N), its drive, and prior values of its joint terms.
 
     joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
-    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m].
+    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_viscous` and
+    `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
     """
 
     position: tuple[float, float]
@@ -34,7 +37,10 @@ class JointConfig(Model):
     viscous: NonNegative = 0.0
     coulomb: NonNegative = 0.0
     offset: float = 0.0
+    motor_viscous: NonNegative = 0.0
+    motor_coulomb: NonNegative = 0.0
     smoothing_velocity: Positive = 0.02
+    stribeck_velocity: Positive = 0.1
 
     @field_validator("position")
     @classmethod
@@ -45,9 +51,14 @@ class JointConfig(Model):
 
 
 class LinkConfig(Model):
-    """What is known of a link beside its model: the box it fits in, in its own frame [m]."""
+    """What is known of a link beside its model, in its own frame: the box it fits in [m], and what it weighs.
+
+    `prior`: mass [kg], first moment (3) [kg m], inertia about the frame xx xy yy xz yz zz [kg m2]; instead of
+    what the model's file says.
+    """
 
     box: tuple[Vector3, Vector3] | None = None
+    prior: Annotated[tuple[float, ...], Field(min_length=10, max_length=10)] | None = None
 
     @field_validator("box")
     @classmethod
@@ -72,8 +83,9 @@ class RobotConfig(Model):
 
     `hand` is the body that a grasped object becomes part of, `flange` the site or frame that payloads are reported
     in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
-    (fingers). `terms` are the joint terms that are identified. `coupling` (n, n) maps motor to joint coordinates.
-    `total_mass` [kg] is what a scale or the data sheet says, as bounds.
+    (fingers). `terms` are the joint terms that are identified. `coupling` (n, n) maps joint to motor coordinates,
+    both on the joint's side of the gear: theta = C q, joint torque = C' motor torque. `total_mass` [kg] is what a
+    scale or the data sheet says, as bounds.
     """
 
     path: Path

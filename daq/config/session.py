@@ -64,7 +64,9 @@ class Step(Model):
     def _one_action(self) -> Self:
         given = [k for k in ("fourier", "move", "wait", "grip", "release") if getattr(self, k) is not None]
         if len(given) != 1:
-            raise ValueError(f"a step does one of fourier, move, wait, grip, release; this one has {given or 'none'}")
+            raise ValueError(
+                f"a step does one of fourier, move, wait, grip, release; this one has {given or 'none'}"
+            )
         return self
 
 

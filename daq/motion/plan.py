@@ -86,12 +86,16 @@ def _trajectory(
 
 def _fourier(session: SessionConfig, config: FourierConfig, limits: Limits) -> Trajectory:
     if config.a is None or config.b is None or config.q0 is None:
-        series = random_fourier(limits, period_s=config.period_s, harmonics=config.harmonics, seed=config.seed or 0)
+        series = random_fourier(
+            limits, period_s=config.period_s, harmonics=config.harmonics, seed=config.seed or 0
+        )
     else:
         series = FourierSeries(
             a=np.array(config.a), b=np.array(config.b), q0=np.array(config.q0), period_s=config.period_s
         )
-    return fourier(series, seconds=config.seconds, blend_s=config.blend_s, rate_hz=session.rate_hz, axes=limits.axes)
+    return fourier(
+        series, seconds=config.seconds, blend_s=config.blend_s, rate_hz=session.rate_hz, axes=limits.axes
+    )
 
 
 def _move(

@@ -118,7 +118,9 @@ class Watch:
             self._sent.popleft()
         if not self._sent or host_ns[0] < self._sent[0].host_ns[0]:
             return None
-        near = [c for c in self._sent if c.host_ns[0] <= host_ns[-1] and c.host_ns[-1] >= host_ns[0] - _MEMORY_NS]
+        near = [
+            c for c in self._sent if c.host_ns[0] <= host_ns[-1] and c.host_ns[-1] >= host_ns[0] - _MEMORY_NS
+        ]
         near = near or [self._sent[-1]]
         times = np.concatenate([c.host_ns for c in near]) - host_ns[0]
         positions = np.concatenate([c.position for c in near])

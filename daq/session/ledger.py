@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from daq.clockfit import ClockFit, ClockFitter
 from daq.ticks import Unwrapper
@@ -31,6 +32,23 @@ class Account:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+class _DeviceClock:
+    """Raw ticks in, a fit of the device's clock out."""
+
+    def __init__(self, stream: Stream, tick_hz: float) -> None:
+        self._unwrapper = Unwrapper.of(stream)
+        self.fitter = ClockFitter(tick_hz)
+
+    def enter(self, sequence: int, raw: NDArray[np.int64], host_ns: NDArray[np.int64]) -> None:
+        unwrapped = self._unwrapper.unwrap(sequence + np.arange(len(raw)), raw)
+        start = 0
+        for row in (*unwrapped.rows, len(raw)):
+            self.fitter.add(unwrapped.ticks[start:row], host_ns[start:row])
+            if row < len(raw):
+                self.fitter.restart()
+            start = int(row)
+
+
 class _Entry:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -38,11 +56,7 @@ class _Entry:
         self.next = 0
         self.received = self.invalid = self.gaps = 0
         self.first_ns = self.last_ns = 0
-        self.fitter: ClockFitter | None = None
-        self.unwrapper: Unwrapper | None = None
-        if stream.tick_hz is not None and stream.tick_bits is not None:
-            self.unwrapper = Unwrapper(stream.tick_bits)
-            self.fitter = ClockFitter(stream.tick_hz)
+        self.clock = None if stream.tick_hz is None else _DeviceClock(stream, stream.tick_hz)
 
     def enter(self, block: Block) -> None:
         if self.first is None:
@@ -54,8 +68,8 @@ class _Entry:
         self.received += len(block)
         self.invalid += int(np.count_nonzero((block.validity != Validity.OK).any(axis=1)))
         self.last_ns = int(block.host_ns[-1])
-        if self.unwrapper is not None and self.fitter is not None and block.ticks is not None:
-            self.fitter.add(self.unwrapper.unwrap(block.ticks), block.host_ns)
+        if self.clock is not None and block.ticks is not None:
+            self.clock.enter(block.sequence, block.ticks, block.host_ns)
 
     def account(self) -> Account:
         expected = 0 if self.first is None else self.next - self.first
@@ -90,5 +104,5 @@ class Ledger:
 
     def clock_fits(self) -> dict[str, ClockFit]:
         """Fits of device time to host time, by stream; streams without device time, or with too few samples, are absent."""
-        fits = {name: e.fitter.fit() for name, e in self._entries.items() if e.fitter is not None and e.received > 1}
+        fits = {name: e.clock.fitter.fit() for name, e in self._entries.items() if e.clock is not None}
         return {name: fit for name, fit in fits.items() if fit is not None}

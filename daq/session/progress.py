@@ -42,7 +42,10 @@ class Progress:
             "seconds_done": done,
             "seconds_total": total,
             "tracking_error": tracking,
-            "streams": {a.stream: {"rate_hz": a.rate_hz, "received": a.received, "lost": a.lost} for a in ledger.accounts},
+            "streams": {
+                a.stream: {"rate_hz": a.rate_hz, "received": a.received, "lost": a.lost}
+                for a in ledger.accounts
+            },
         }
 
     def _step_name(self) -> str:

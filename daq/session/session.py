@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from daq import topics
-from daq.bus.control import ControlClient, ControlServer
+from daq.bus import setpoint_codec
+from daq.bus.control import ControlClient, ControlServer, Handler, Reply, Request
 from daq.bus.endpoint import Endpoints
 from daq.bus.stop import StopListener
 from daq.bus.telemetry import Publisher
@@ -36,9 +37,10 @@ from daq.session.outcome import Outcome
 from daq.session.progress import Progress
 from daq.trajectory.checks import Check
 from drivers.block import Block
-from drivers.driver import Driver
-from drivers.errors import DeviceLost, HeftError
+from drivers.driver import Driver, Gripper
+from drivers.errors import CommandError, DeviceLost, HeftError
 from drivers.setpoints import Setpoints
+from drivers.stream import Stream
 
 __all__ = ["Session"]
 
@@ -86,6 +88,8 @@ class Session:
         self._attachments = attachments or {}
         self._notes = notes or {}
         self._rig = Rig(config.rig, clock, seed)
+        arm = self._rig.actuators[0].name if self._rig.actuators else "arm"
+        self._sent = sent_stream(arm, config.rig.robot.axes, config.rate_hz)
         self._ledger = Ledger()
         self._watch = Watch(config.rig.robot.joints, config.watch)
         self._machine = StateMachine(self._on_state)
@@ -105,12 +109,14 @@ class Session:
                 async with Recorder(self.file, self._clock) as self._recorder:
                     self._write_head()
                     await asyncio.create_task(self._conduct(), name="conductor")
+                    self._machine.enter(
+                        *((self._stop.state, self._stop.reason) if self._stop else (State.DONE, ""))
+                    )
                     self._write_tail()
             except RecordError as exc:
                 self._blame(exc)
-            self._machine.enter(*((self._stop.state, self._stop.reason) if self._stop else (State.DONE, "")))
         return Outcome(
-            state=self._machine.state,
+            state=self._stop.state if self._stop else State.DONE,
             reason=self._stop.reason if self._stop else "",
             seconds=(self._clock.now_ns() - start_ns) * 1e-9,
             accounts=self._ledger.accounts,
@@ -121,7 +127,7 @@ class Session:
             truth=self._write_truth(),
         )
 
-    # -- the conductor ----------------------------------------------------------------------------------------------
+    # -- the conductor ----------------------------------------------
 
     async def _conduct(self) -> None:
         """Connect, read, move, stop; simulated time waits for it."""
@@ -150,7 +156,7 @@ class Session:
         await self._first_samples()
         arm = self._rig.actuators[0] if self._rig.actuators else None
         plan = make_plan(self.config, None if arm is None else await arm.position(), self._checks)
-        self._progress.begin(plan, self._clock.now_ns())
+        self._progress.begin(plan)
         if arm is not None:
             await arm.arm()
             self._machine.enter(State.ARMED)
@@ -217,10 +223,10 @@ class Session:
         for driver in self._rig:
             self._watch.expect(driver.streams, self._clock.now_ns())
 
-    # -- the other tasks ----------------------------------------------------------------------------------------------
+    # -- the other tasks --------------------------------------------
 
     async def _open_channels(self, stack: AsyncExitStack) -> ControlClient:
-        handlers = {"play": self._on_play, "describe": self._on_describe, "state": self._on_state_request}
+        handlers: dict[str, Handler] = {"play": self._on_play, "state": self._on_state_request}
         await stack.enter_async_context(ControlServer(self._endpoints.control, handlers))
         return await stack.enter_async_context(ControlClient(self._endpoints.control))
 
@@ -282,15 +288,71 @@ class Session:
             async for reason in listener:
                 self.stop(reason)
 
-    # -- control requests -----------------------------------------------------------------------------------------
+    # -- control requests -------------------------------------------
 
-    async def _on_play(self, chunk: Setpoints) -> None:
+    async def _on_play(self, request: Request) -> None:
+        """Setpoints on their way to the arm."""
+        chunk = setpoint_codec.decode(request.payload, request.buffers)
         arm = self._rig.actuators[0]
+        await arm.play(chunk)
         self._watch.sent(chunk)
         self._take(sent_block(self._sent, chunk))
-        await arm.play(chunk)
 
-    # -- stopping ---------------------------------------------------------------------------------------------------
+    async def _on_state_request(self, request: Request) -> Reply:
+        return Reply({"state": str(self._machine.state)})
+
+    # -- what is written and told -----------------------------------
+
+    def _write_head(self) -> None:
+        for name, data in self._attachments.items():
+            self._recorder.attach(name, "application/octet-stream", data)
+        for name, note in self._notes.items():
+            self._recorder.note(name, note)
+        for stream in self._streams():
+            self._recorder.describe(stream)
+            self._ledger.expect(stream)
+
+    def _write_tail(self) -> None:
+        self._recorder.note("clock_fits", {k: fit.to_dict() for k, fit in self._ledger.clock_fits().items()})
+        self._recorder.note("losses", {a.stream: a.to_dict() for a in self._ledger.accounts})
+
+    def _write_truth(self) -> Path | None:
+        """What really happened, beside the recording; a simulated rig knows, and only evaluation reads it."""
+        if self._rig.world is None:
+            return None
+        path = self.file.with_suffix(".truth.json")
+        path.write_text(json.dumps(self._rig.world.truth(), indent=1) + "\n", encoding="utf-8")
+        return path
+
+    def _streams(self) -> Iterator[Stream]:
+        for driver in self._rig:
+            yield from driver.streams
+        if self._rig.actuators:
+            yield self._sent
+
+    def _on_state(self, state: State, reason: str) -> None:
+        self._event("state", state=str(state), reason=reason)
+        self._publisher.publish_json(topics.STATE, {"state": str(state), "reason": reason})
+
+    def _event(self, name: str, *, t_ns: int | None = None, **facts: Any) -> None:
+        t_ns = self._clock.now_ns() if t_ns is None else t_ns
+        try:
+            self._recorder.event(name, t_ns=t_ns, **facts)
+        except RecordError as exc:
+            self._blame(exc)
+        self._publisher.publish_json(topics.EVENT, {"t_ns": t_ns, "name": name, **facts})
+
+    def _gripper(self, step: Step) -> Gripper:
+        if not self._rig.grippers:
+            raise CommandError(
+                self.config.rig.name, f"step {step.name} needs a gripper, the rig has none; add one"
+            )
+        return self._rig.grippers[0]
+
+    async def _sleep(self, ns: int) -> None:
+        await self._clock.sleep_until(self._clock.now_ns() + ns)
+
+    # -- stopping ---------------------------------------------------
 
     def _blame(self, exc: Exception) -> None:
         """Stop because of an error."""
@@ -306,3 +368,14 @@ class Session:
         self._stop = stop
         if self._interruptible is not None and self._interruptible is not asyncio.current_task():
             self._interruptible.cancel()
+
+
+async def _send(control: ControlClient, chunk: Setpoints) -> None:
+    await control.request("play", *setpoint_codec.encode(chunk))
+
+
+def _uncancel() -> None:
+    """The cancellation was a request to stop, and is being answered."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()

@@ -29,8 +29,12 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Describe the command."""
     parser = subparsers.add_parser("run", help="run an excitation session", description=__doc__)
     parser.add_argument("session", nargs="?", type=Path, help="session file (default: the simulated WAM)")
-    parser.add_argument("--out", type=Path, help="folder for the results (default: sessions/<UTC time>-<session>)")
-    parser.add_argument("--speed", type=_speed, default=1.0, help="1, N times real time, or max (simulated rigs only)")
+    parser.add_argument(
+        "--out", type=Path, help="folder for the results (default: sessions/<UTC time>-<session>)"
+    )
+    parser.add_argument(
+        "--speed", type=_speed, default=1.0, help="1, N times real time, or max (simulated rigs only)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the simulated rig")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)

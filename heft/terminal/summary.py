@@ -34,7 +34,7 @@ def summarise(outcome: Outcome, stream: TextIO) -> None:
         for column in ("skew ppm", "jitter us"):
             clocks.add_column(column, justify="right")
         for name, fit in outcome.clock_fits.items():
-            clocks.add_row(name, f"{(fit.skew - 1) * 1e6:+.2f}", f"{fit.residual_rms_ns / 1e3:.1f}")
+            clocks.add_row(name, f"{fit.skew_ppm:+.2f}", f"{fit.main.residual_rms_ns / 1e3:.1f}")
         console.print(clocks)
 
     console.print(f"tracking  worst error {outcome.tracking * 1e3:.2f} mrad")

@@ -53,7 +53,9 @@ def test_not_yaml_at_all(tmp_path: Path) -> None:
 
 def test_an_unknown_kind_of_device_lists_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path, "rig.yaml", "name: r\nrobot: r.yaml\ndevices:\n  arm: {kind: sim_drivez}\n")
-    with pytest.raises(ConfigError, match=r"devices\.arm\.kind: 'sim_drivez' is not a known device; known: .*sim_drives"):
+    with pytest.raises(
+        ConfigError, match=r"devices\.arm\.kind: 'sim_drivez' is not a known device; known: .*sim_drives"
+    ):
         load_rig(path)
 
 
@@ -64,6 +66,8 @@ def test_a_device_without_a_kind(tmp_path: Path) -> None:
 
 
 def test_a_step_does_one_thing(tmp_path: Path) -> None:
-    path = write(tmp_path, "s.yaml", "name: s\nrig: rig.yaml\nsteps:\n  - {name: a, wait: 1, release: true}\n")
+    path = write(
+        tmp_path, "s.yaml", "name: s\nrig: rig.yaml\nsteps:\n  - {name: a, wait: 1, release: true}\n"
+    )
     with pytest.raises(ConfigError, match=r"s\.yaml:4: steps\.0: a step does one of"):
         load_session(path)

@@ -16,7 +16,9 @@ from drivers.stream import Column, Stream
 
 MS = 1_000_000
 AXES = ("a", "b")
-JOINTS = {axis: JointConfig(position=(-1.0, 1.0), velocity=2.0, acceleration=5.0, torque=10.0) for axis in AXES}
+JOINTS = {
+    axis: JointConfig(position=(-1.0, 1.0), velocity=2.0, acceleration=5.0, torque=10.0) for axis in AXES
+}
 MOTION = Stream(
     "arm.motion",
     (*(Column(a, "position", "rad") for a in AXES), *(Column(a, "velocity", "rad/s") for a in AXES)),
