@@ -8,6 +8,7 @@ import errno
 import os
 import socket as unix
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import zmq
@@ -53,18 +54,23 @@ class Channel:
         self._socket: zmq.asyncio.Socket | None = None
         self._plain: zmq.Socket[bytes] | None = None
         self._pollers: dict[int, zmq.asyncio.Poller] = {}
+        self._file: Path | None = None
         self._in_a_row = 0
 
     def bind(self, endpoint: Endpoint, *, mode: int | None = None) -> Endpoint:
         """Open here; the endpoint as it is now (a free port has become a number)."""
-        self._refuse_if_taken(endpoint)
         plain = self._open(endpoint)
         try:
+            self._refuse_if_taken(endpoint)
             if self._security is not None:
                 self._security.before_bind(plain)
             plain.bind(str(endpoint))
+            self._file = endpoint.path
             if mode is not None and endpoint.path is not None:
                 os.chmod(endpoint.path, mode)
+        except BusError:
+            self.close()
+            raise
         except (zmq.ZMQError, OSError) as exc:
             self.close()
             raise BusError(f"{self.name} cannot bind {endpoint}: {_reason(exc, endpoint)}") from exc
@@ -94,6 +100,9 @@ class Channel:
             self._socket.close(linger=0)
             self._socket = self._plain = None
             self._pollers.clear()
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)  # ZMQ leaves it
+            self._file = None
         if self._context is not None:
             self._context.term()
             self._context = None
