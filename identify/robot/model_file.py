@@ -1,0 +1,187 @@
+"""URDF and MJCF through Pinocchio, as a tree of links with what the file says of their inertia and drives.
+
+Pinocchio merges bodies without a joint into the link they are fixed to; joints named as locked are held at
+zero and merged as well. It ignores MJCF's `<option gravity>`, and puts a link's inertia at the joint where a
+joint has a `pos`: here gravity comes from the file's text, and inertia goes back to the body's frame.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from identify.arrays import Array
+from identify.errors import ModelError
+from identify.inertia import transform
+from identify.regressor import Tree
+
+__all__ = ["ModelFile", "read_mjcf_gravity", "read_model"]
+
+EARTH = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """A model as read: names, tree, priors. `frames`: the link each belongs to, and its pose there (4, 4)."""
+
+    name: str
+    links: tuple[str, ...]
+    joints: tuple[str, ...]
+    tree: Tree
+    inertias: Array  # ten numbers per link in its frame, (n, 10)
+    armature: Array
+    damping: Array
+    dry_friction: Array
+    position_limits: Array  # (n, 2) [rad, m]
+    velocity_limits: Array
+    torque_limits: Array
+    frames: dict[str, tuple[str, Array]]
+    pinocchio: pin.Model  # what Pinocchio makes of the file; gravity set, armature none
+
+
+def read_model(path: Path, locked: Sequence[str] = (), gravity: Sequence[float] | None = None) -> ModelFile:
+    """Read a URDF (.urdf) or MJCF (.xml) file; `gravity` None: as the MJCF says, or 9.81 m/s2 down."""
+    model = _build(path)
+    if gravity is None:
+        gravity = EARTH if path.suffix == ".urdf" else read_mjcf_gravity(path) or EARTH
+    if unknown := [name for name in locked if not model.existJointName(name)]:
+        raise ModelError(
+            f"{path.name}: no joint {unknown[0]} to lock; it has {', '.join(list(model.names)[1:])}"
+        )
+    if locked:
+        model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
+    if model.njoints < 2:
+        raise ModelError(f"{path.name}: no moving joint; give a model with at least one")
+    count = model.njoints - 1
+    bodies = [_body(model, j, path) for j in range(1, count + 1)]
+    poses = [np.eye(4)] + [body.placement.homogeneous for body in bodies]
+    axes, prismatic = zip(*[_axis(model, j, path) for j in range(1, count + 1)], strict=True)
+    tree = Tree(
+        parents=np.array([model.parents[j] - 1 for j in range(1, count + 1)]),
+        joint_in_parent=np.array(
+            [
+                np.linalg.inv(poses[model.parents[j]]) @ model.jointPlacements[j].homogeneous
+                for j in range(1, count + 1)
+            ]
+        ),
+        link_in_joint=np.array(poses[1:]),
+        axis=np.array(axes),
+        prismatic=np.array(prismatic),
+        gravity=np.array(gravity, dtype=np.float64),
+    )
+    inertias = []
+    for j, body in enumerate(bodies, start=1):
+        to_link = body.placement.inverse()
+        inertias.append(
+            transform(model.inertias[j].toDynamicParameters(), to_link.rotation, to_link.translation)
+        )
+    first = [model.idx_vs[j] for j in range(1, count + 1)]
+    low, high = _position_limits(model)
+    armature = np.array(model.armature)[first]
+    model.armature = np.zeros(model.nv)
+    model.gravity.linear = tree.gravity
+    links = tuple(body.name for body in bodies)
+    return ModelFile(
+        name=path.stem,
+        links=links,
+        joints=tuple(list(model.names)[1:]),
+        tree=tree,
+        inertias=np.array(inertias),
+        armature=armature,
+        damping=np.array(model.damping)[first],
+        dry_friction=np.array(model.upperDryFrictionLimit)[first],
+        position_limits=np.stack([low, high], axis=1),
+        velocity_limits=np.array(model.upperVelocityLimit)[first],
+        torque_limits=np.array(model.upperEffortLimit)[first],
+        frames=_frames(model, links, bodies),
+        pinocchio=model,
+    )
+
+
+def read_mjcf_gravity(path: Path) -> tuple[float, float, float] | None:
+    """`<option gravity>` of an MJCF file [m/s2], or None where it says nothing."""
+    options = ElementTree.parse(path).getroot().findall("option")
+    values = [option.get("gravity") for option in options if option.get("gravity")]
+    if not values:
+        return None
+    x, y, z = (float(word) for word in str(values[-1]).split())
+    return x, y, z
+
+
+def _build(path: Path) -> pin.Model:
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file; give the path of a URDF or MJCF file")
+    try:
+        if path.suffix == ".urdf":
+            return pin.buildModelFromUrdf(str(path))
+        return pin.buildModelFromMJCF(str(path))
+    except (ValueError, RuntimeError) as exc:
+        raise ModelError(f"{path.name}: Pinocchio cannot read it: {exc}") from exc
+
+
+def _body(model: pin.Model, joint: int, path: Path) -> pin.Frame:
+    """The body that a joint moves: the link, to which all that is fixed beyond it belongs."""
+    for frame in model.frames:
+        parent = model.frames[frame.parentFrame]
+        if (
+            frame.type == pin.FrameType.BODY
+            and frame.parentJoint == joint
+            and parent.type == pin.FrameType.JOINT
+            and parent.parentJoint == joint
+        ):
+            return frame
+    raise ModelError(f"{path.name}: joint {model.names[joint]} moves no body; give it one")
+
+
+def _axis(model: pin.Model, joint: int, path: Path) -> tuple[Array, bool]:
+    """Axis in the joint's frame, and whether the joint slides along it."""
+    kind = model.joints[joint]
+    if kind.nv != 1 or kind.nq > 2:
+        raise ModelError(
+            f"{path.name}: joint {model.names[joint]} is {kind.shortname()} with {kind.nv} degrees of "
+            "freedom; only revolute and prismatic joints, one per body, can be identified"
+        )
+    data = kind.createData()
+    kind.calc(data, np.array([0.0] if kind.nq == 1 else [1.0, 0.0]), np.zeros(1))
+    screw = np.array(data.S).ravel()
+    linear, angular = screw[:3], screw[3:]
+    if np.linalg.norm(linear) > 1e-12 and np.linalg.norm(angular) > 1e-12:
+        raise ModelError(
+            f"{path.name}: joint {model.names[joint]} is a screw; only revolute and prismatic can be used"
+        )
+    sliding = bool(np.linalg.norm(linear) > 0.5)
+    return (linear if sliding else angular), sliding
+
+
+def _position_limits(model: pin.Model) -> tuple[Array, Array]:
+    """Lowest and highest position per joint [rad, m]; a joint without end is -inf, inf."""
+    low, high = [], []
+    for j in range(1, model.njoints):
+        single = model.joints[j].nq == 1
+        low.append(model.lowerPositionLimit[model.idx_qs[j]] if single else -np.inf)
+        high.append(model.upperPositionLimit[model.idx_qs[j]] if single else np.inf)
+    return np.array(low), np.array(high)
+
+
+def _frames(
+    model: pin.Model, links: Sequence[str], bodies: Sequence[pin.Frame]
+) -> dict[str, tuple[str, Array]]:
+    """Every named body and site: the link it belongs to, and its pose in that link's frame.
+
+    Left out: sites on a body that is fixed to a link whose joint has a `pos`. Pinocchio 4.1 places them wrongly.
+    """
+    found = {}
+    for frame in model.frames:
+        if frame.type in (pin.FrameType.BODY, pin.FrameType.OP_FRAME) and frame.parentJoint > 0:
+            body = bodies[frame.parentJoint - 1]
+            on_link = model.frames[frame.parentFrame].name == body.name
+            if frame.type == pin.FrameType.OP_FRAME and not (on_link or body.placement.isIdentity()):
+                continue
+            local = (body.placement.inverse() * frame.placement).homogeneous
+            found[str(frame.name)] = (links[frame.parentJoint - 1], local)
+    return found

@@ -1,0 +1,218 @@
+"""A robot as identification sees it: links, joints, drives, what is known beforehand, and its regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from identify.arrays import Array, frozen
+from identify.errors import ModelError
+from identify.parameters import Layout
+from identify.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
+from identify.robot.limits import Limits
+
+if TYPE_CHECKING:
+    from daq.config.robot import RobotConfig
+
+__all__ = ["Robot"]
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """n joints and the links they move. Made by `load`, `from_urdf`, `from_mjcf` or `from_dh`.
+
+    prior                 parameters known beforehand (p,), or None where nothing is
+    gear                  motor speed over joint speed (n,)
+    torque_constant       motor torque per current [N m/A] (n,); 1 where the drive reports torque
+    boxes                 for some links the box around it, lowest and highest corner in its frame [m], (2, 3)
+    total_mass            bounds on the sum of all links [kg], or None
+    frames                named sites and bodies: the link each belongs to, and its pose in that link (4, 4)
+    flange, sensor, hand  names in `frames`: where payloads are reported, the wrist sensor, what holds them
+    """
+
+    name: str
+    links: tuple[str, ...]
+    tree: Tree
+    drives: Drives
+    prior: Array | None = None
+    limits: Limits | None = None
+    gear: Array = field(default_factory=lambda: np.ones(0))
+    torque_constant: Array = field(default_factory=lambda: np.ones(0))
+    boxes: Mapping[str, Array] = field(default_factory=dict)
+    total_mass: tuple[float, float] | None = None
+    frames: Mapping[str, tuple[str, Array]] = field(default_factory=dict)
+    flange: str | None = None
+    sensor: str | None = None
+    hand: str | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.tree)
+        if len(self.links) != n or len(self.joints) != n:
+            raise ModelError(f"{len(self.links)} link and {len(self.joints)} joint names for {n} joints")
+        Layout(self.parameter_names)  # refuses names that are used twice
+        for name in ("gear", "torque_constant"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, frozen(np.ones(n) if len(value) == 0 else value))
+        if self.prior is not None:
+            object.__setattr__(self, "prior", frozen(Layout(self.parameter_names).checked(self.prior)))
+        if self.limits is None:
+            object.__setattr__(self, "limits", Limits.none(n))
+        if unknown := set(self.boxes) - set(self.links):
+            raise ModelError(
+                f"{self.name}: a box for {min(unknown)}, which is none of {', '.join(self.links)}"
+            )
+        object.__setattr__(self, "boxes", {link: frozen(self.boxes[link]) for link in self.boxes})
+        if self.drives.uses_load and self.prior is None:
+            raise ModelError(
+                "load_friction takes the load from a prior, and there is none; give the links' masses"
+            )
+
+    @classmethod
+    def load(cls, path: Path | str) -> Robot:
+        """From a robot's YAML file (`configs/robots/NAME.yaml`)."""
+        from daq.config.robot import load_robot
+
+        return cls.from_config(load_robot(path))
+
+    @classmethod
+    def from_config(cls, config: RobotConfig) -> Robot:
+        """From a robot's configuration that has been read already."""
+        from identify.robot.configured import robot_from_config
+
+        return robot_from_config(config)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path: Path | str,
+        *,
+        locked: Sequence[str] = (),
+        joint_terms: Sequence[str] = DEFAULT_TERMS,
+        gravity: Sequence[float] | None = None,
+    ) -> Robot:
+        """From a URDF file; link frames are the URDF's. `locked` joints are held at zero."""
+        from identify.robot.configured import robot_from_file
+
+        return robot_from_file(Path(path), locked, joint_terms, gravity)
+
+    @classmethod
+    def from_mjcf(
+        cls,
+        path: Path | str,
+        *,
+        locked: Sequence[str] = (),
+        joint_terms: Sequence[str] = DEFAULT_TERMS,
+        gravity: Sequence[float] | None = None,
+    ) -> Robot:
+        """From an MJCF file; link frames are its bodies'. `gravity` None: as the file says."""
+        from identify.robot.configured import robot_from_file
+
+        return robot_from_file(Path(path), locked, joint_terms, gravity)
+
+    @classmethod
+    def from_dh(
+        cls,
+        rows: Sequence[Mapping[str, float | str]],
+        convention: str = "standard",
+        joint_terms: Sequence[str] = DEFAULT_TERMS,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    ) -> Robot:
+        """From a Denavit-Hartenberg table [rad, m]; link1, link2, ... have the frames of the convention."""
+        from identify.robot.check import check_against, reference_model
+        from identify.robot.dh import dh_tree
+
+        tree = dh_tree(rows, convention, gravity)
+        joints = tuple(f"joint{i + 1}" for i in range(len(tree)))
+        robot = cls(
+            name=f"{len(tree)} DH rows",
+            links=tuple(f"link{i + 1}" for i in range(len(tree))),
+            tree=tree,
+            drives=Drives.plain(joints, joint_terms),
+        )
+        check_against(reference_model(tree, joints), robot.regressor, None)
+        return robot
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joint names in order; n of them."""
+        return self.drives.joints
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Terms of every joint, in order."""
+        return self.drives.terms
+
+    @property
+    def gravity(self) -> Array:
+        """[m/s2] in the base frame, shape (3,)."""
+        return self.tree.gravity
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the p parameters in order: links, joints, then motors that turn with several joints."""
+        return self.regressor.names
+
+    @cached_property
+    def regressor(self) -> Regressor:
+        """Torque as rows that are linear in the parameters."""
+        return Regressor(self.links, self.tree, self.drives, self.prior)
+
+    def torque(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, parameters: ArrayLike) -> Array:
+        """Inverse dynamics and drives [N m, N], shape (T, n), from motion (T, n) and parameters (p,)."""
+        return self.regressor.torque(q, dq, ddq, parameters)
+
+    def torque_from_current(self, current: ArrayLike) -> Array:
+        """Joint torque [N m, N] from motor currents [A], both (T, n): C' (gear torque_constant current)."""
+        motor = np.asarray(current, dtype=np.float64) * (self.gear * self.torque_constant)
+        return motor @ self.drives.coupling
+
+    def with_terms(self, terms: Sequence[str]) -> Robot:
+        """The same robot with other joint terms; what the prior says of terms that stay is kept."""
+        drives = replace(self.drives, terms=tuple(terms))
+        if self.prior is None:
+            return replace(self, drives=drives)
+        known = dict(zip(self.parameter_names, self.prior, strict=True))
+        names = Regressor(self.links, self.tree, drives, None).names
+        return replace(self, drives=drives, prior=np.array([known.get(name, 0.0) for name in names]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values: all that is needed to predict torques, without any file."""
+        assert self.limits is not None
+        return {
+            "name": self.name,
+            "links": list(self.links),
+            "tree": self.tree.to_dict(),
+            "drives": self.drives.to_dict(),
+            "prior": None if self.prior is None else self.prior.tolist(),
+            "limits": self.limits.to_dict(),
+            "gear": self.gear.tolist(),
+            "torque_constant": self.torque_constant.tolist(),
+            "boxes": {link: box.tolist() for link, box in self.boxes.items()},
+            "total_mass": None if self.total_mass is None else list(self.total_mass),
+            "frames": {name: [link, place.tolist()] for name, (link, place) in self.frames.items()},
+            "flange": self.flange,
+            "sensor": self.sensor,
+            "hand": self.hand,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Robot:
+        """Inverse of `to_dict`."""
+        mass = data["total_mass"]
+        return cls(
+            **{
+                **data,
+                "links": tuple(data["links"]),
+                "tree": Tree.from_dict(data["tree"]),
+                "drives": Drives.from_dict(data["drives"]),
+                "limits": Limits.from_dict(data["limits"]),
+                "total_mass": None if mass is None else (float(mass[0]), float(mass[1])),
+                "frames": {name: (link, frozen(place)) for name, (link, place) in data["frames"].items()},
+            }
+        )
