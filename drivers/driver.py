@@ -123,7 +123,7 @@ class Actuator(Driver):
 
     @abstractmethod
     async def hold(self) -> None:
-        """Forget queued setpoints, come to rest by a limited deceleration, return at rest."""
+        """Forget queued setpoints, come to rest by a limited deceleration, return at rest (or after 0.5 s)."""
 
     @abstractmethod
     async def disarm(self) -> None:
@@ -134,8 +134,8 @@ class Gripper(Driver):
     """A device that takes hold of things."""
 
     @abstractmethod
-    async def grip(self) -> None:
-        """Close; return when the fingers have stopped."""
+    async def grip(self, target: str = "") -> None:
+        """Close; return when the fingers have stopped. `target` is what should be there, for who can know."""
 
     @abstractmethod
     async def release(self) -> None:

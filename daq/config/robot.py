@@ -95,7 +95,7 @@ class RobotConfig(Model):
     dh_convention: Literal["standard", "modified"] = "standard"
     gravity: Vector3 = (0.0, 0.0, -9.81)
     joints: dict[str, JointConfig]
-    links: dict[str, LinkConfig] = {}
+    links: dict[str, LinkConfig] = Field(default_factory=dict)
     flange: str | None = None
     sensor: str | None = None
     hand: str | None = None

@@ -103,6 +103,6 @@ class Ledger:
         return all(e.received for e in self._entries.values() if e.stream.role == "measured")
 
     def clock_fits(self) -> dict[str, ClockFit]:
-        """Fits of device time to host time, by stream; streams without device time, or with too few samples, are absent."""
+        """Fits of device time to host time, by stream; absent where there is no device time or no sample yet."""
         fits = {name: e.clock.fitter.fit() for name, e in self._entries.items() if e.clock is not None}
         return {name: fit for name, fit in fits.items() if fit is not None}
