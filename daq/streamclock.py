@@ -11,12 +11,15 @@ from drivers.stream import Stream
 
 __all__ = ["StreamClock"]
 
+#: Rows that carry no stamp of their own, or may carry a wrong one.
+UNTIMELY = (Validity.STALE, Validity.CORRUPT, Validity.DUPLICATE)
+
 
 class StreamClock:
     """Follows the device clock of a stream that has one, while its blocks come in.
 
     Unwrapped ticks count from the raw counter of the first sample, so a stored fit is used with the ticks of
-    the same blocks, unwrapped from the same first one. Rows that are corrupt or duplicates are left out.
+    the same blocks, unwrapped from the same first one. Rows whose stamp is not to be trusted are left out.
     """
 
     #: Jumps that are kept for the report; a stuck counter makes one per sample.
@@ -40,7 +43,7 @@ class StreamClock:
                 f"{block.stream.name}: block {block.sequence} has no device ticks, but the stream has a counter; "
                 "let the driver pass it on, or take tick_hz out of the stream"
             )
-        good = ~np.isin(block.validity, (Validity.CORRUPT, Validity.DUPLICATE)).any(axis=1)
+        good = ~np.isin(block.validity, UNTIMELY).any(axis=1)
         sequence = block.sequence + np.flatnonzero(good)
         host_ns = block.host_ns[good]
         out = self._unwrapper.unwrap(sequence, block.ticks[good])
