@@ -1,0 +1,229 @@
+"""Simulated joint drives: they take setpoints, move the arm, and report motion and current."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from drivers.driver import Actuator, Context
+from drivers.errors import CommandError, DeviceFault, OptionError
+from drivers.setpoints import Setpoints
+from drivers.sim.device import DeviceOptions, NonNegative, Positive, Reading, SimDevice
+from drivers.sim.faults import DriveFault
+from drivers.sim.sensor import PerColumn, Sensor, per_column
+from drivers.sim.servo import Mode, Servo
+from drivers.sim.truth import DeviceTruth
+from drivers.stream import Column, Role, Stream
+
+__all__ = ["DriveOptions", "SimDrives"]
+
+_REST_RAD_S = 0.01
+_REST_TIMEOUT_S = 0.5
+
+
+class DriveOptions(DeviceOptions):
+    """Drives with an encoder on every motor (seen at the joint), a current sensor, and a position servo."""
+
+    #: Servo ticks per second, by the drive's own clock; torque is held from one to the next.
+    servo_hz: Positive = 1000.0
+    #: Bandwidth of the position loop; critically damped.
+    bandwidth_hz: PerColumn = 10.0
+    #: Motor encoder: counts per turn of the joint are two to this.
+    position_bits: Annotated[int, Field(ge=8, le=30)] = 19
+    #: Velocity as the drive computes it [rad/s]: noise rms, and value of one count.
+    velocity_noise: PerColumn = 0.001
+    velocity_resolution: Positive = 0.0001
+    #: Noise of the current, as joint torque [N m rms]; the size of its bias and of the bias' drift [N m/s].
+    torque_noise: PerColumn = 0.0
+    torque_bias: PerColumn = 0.0
+    torque_bias_drift: PerColumn = 0.0
+    #: Value of one count of current [A].
+    current_resolution: Positive = 0.001
+    #: Total delays [s]: a value stamped t shows the quantity at t - delay; current is the mean over one sample period.
+    motion_delay_s: NonNegative = 0.0
+    current_delay_s: NonNegative = 0.0013
+    #: The drive stops by itself when the host has been silent for this long [s].
+    watchdog_s: Positive | None = 0.1
+    #: Arm even without a watchdog.
+    without_watchdog: bool = False
+
+
+class SimDrives(SimDevice, Actuator):
+    """Yields `NAME.motion` (n positions, n velocities), `NAME.current` (n) and `NAME.played` (setpoints in force)."""
+
+    Options = DriveOptions
+    MODEL = "simulated joint drives"
+    RANDOM_PHASE = False
+
+    def __init__(self, name: str, options: DriveOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        world, n = self.world, len(self.world.robot.joints)
+        self._drive = options
+        self.axes = world.robot.axes
+        self.watchdog_s = options.watchdog_s
+        if options.current_delay_s < 0.5 / options.rate_hz:
+            raise OptionError(
+                f"{name}: current_delay_s is {options.current_delay_s} s, shorter than half a sample period "
+                f"({0.5 / options.rate_hz} s), over which current is averaged; raise it"
+            )
+        if options.watchdog_s is not None and options.watchdog_s < 3 * self._block / options.rate_hz:
+            raise OptionError(
+                f"{name}: watchdog_s is {options.watchdog_s} s, but the host reads blocks of "
+                f"{self._block / options.rate_hz} s; raise it to three blocks or more"
+            )
+        self._servo = Servo(
+            name,
+            world.robot,
+            world.structure,
+            bandwidth_hz=per_column(f"{name}.bandwidth_hz", options.bandwidth_hz, n),
+            period_s=self.ticker.period(options.servo_hz),
+            watchdog_s=options.watchdog_s,
+        )
+        world.attach(self._servo)
+        self._torque_per_ampere = world.robot.column("torque_per_ampere")
+        self._noise = self._rng("noise")
+        self._motion_sensor, self._current_sensor = self._sensors(n)
+        self._streams = self._describe()
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return self._streams
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.disarm()
+        await super().__aexit__(*exc)
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    async def arm(self) -> None:
+        if self.watchdog_s is None and not self._drive.without_watchdog:
+            raise CommandError(
+                self.name,
+                "has no watchdog (watchdog_s is null); set it, or set without_watchdog to arm all the same",
+            )
+        t = self.world.now()
+        for fault in self.world.faults(self.name):
+            if isinstance(fault, DriveFault) and fault.active(np.array([t]))[0]:
+                raise DeviceFault(self.name, f"drive fault on {fault.joint}: cannot arm before it is cleared")
+        plant = self.world.plant
+        if plant.v.any():
+            raise CommandError(
+                self.name, "cannot arm while the arm still moves; wait until the brakes have stopped it"
+            )
+        self._servo.arm(t, plant.q[plant.motor])
+
+    async def position(self) -> NDArray[np.float64]:
+        t = self.world.now()
+        position: NDArray[np.float64] = self.world.motor(np.array([t])).q[0]
+        return position
+
+    async def play(self, chunk: Setpoints) -> None:
+        t = self.world.now()
+        times = np.asarray(chunk.host_ns - self.world.start_ns, dtype=np.float64) * 1e-9
+        self._servo.play(t, chunk, times)
+
+    async def hold(self) -> None:
+        t = self.world.now()
+        if self._servo.mode is Mode.OFF:
+            return
+        self._servo.stop(t)
+        deadline = t + _REST_TIMEOUT_S
+        while t < deadline and not self._at_rest():
+            await self.clock.sleep_until(self.world.nanoseconds(t + 0.005))
+            t = self.world.now()
+            self._servo.hear(t)
+
+    async def disarm(self) -> None:
+        self.world.now()
+        self._servo.off()
+
+    def _at_rest(self) -> bool:
+        return self._servo.at_rest and bool(np.abs(self.world.plant.v).max() < _REST_RAD_S)
+
+    # -- measurement --------------------------------------------------------------------------------------------------
+
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
+        options, world = self._drive, self.world
+        motion = world.motor(t - options.motion_delay_s)
+        current = world.mean_torque(t - options.current_delay_s, self._period) / self._torque_per_ampere
+        return [
+            self._motion_sensor.read(np.hstack([motion.q, motion.v]), t, self._noise, "<i4"),
+            self._current_sensor.read(current, t, self._noise, "<i4"),
+            (world.reference(t), None),
+        ]
+
+    def _alive(self) -> None:
+        self._servo.hear(self.world.seconds(self.clock.now_ns()))
+
+    def _check(self) -> None:
+        if self._servo.failure is not None:
+            raise self._servo.failure
+
+    def _sensors(self, n: int) -> tuple[Sensor, Sensor]:
+        options, k = self._drive, self._torque_per_ampere
+        zero = np.zeros(n)
+        velocity_noise = per_column(f"{self.name}.velocity_noise", options.velocity_noise, n)
+        motion = Sensor.draw(
+            self._rng("motion bias"),
+            noise=np.concatenate([zero, velocity_noise]),
+            bias=np.zeros(2 * n),
+            drift=np.zeros(2 * n),
+            resolution=np.repeat(
+                [2.0 * np.pi / (1 << options.position_bits), options.velocity_resolution], n
+            ),
+        )
+        current = Sensor.draw(
+            self._rng("current bias"),
+            noise=per_column(f"{self.name}.torque_noise", options.torque_noise, n) / abs(k),
+            bias=per_column(f"{self.name}.torque_bias", options.torque_bias, n) / k,
+            drift=per_column(f"{self.name}.torque_bias_drift", options.torque_bias_drift, n) / k,
+            resolution=np.full(n, options.current_resolution),
+            limit=1.5 * self.world.robot.column("torque") / abs(k),
+        )
+        return motion, current
+
+    def _describe(self) -> tuple[Stream, ...]:
+        options, axes = self._drive, self.axes
+        position_scale = 2.0 * np.pi / (1 << options.position_bits)
+        motion = (
+            *(Column(axis, "position", "rad", position_scale, raw_unit="count") for axis in axes),
+            *(
+                Column(axis, "velocity", "rad/s", options.velocity_resolution, raw_unit="count")
+                for axis in axes
+            ),
+        )
+        current = tuple(
+            Column(axis, "current", "A", options.current_resolution, raw_unit="count") for axis in axes
+        )
+        units = {"position": "rad", "velocity": "rad/s", "acceleration": "rad/s2"}
+        played = tuple(Column(axis, quantity, unit) for quantity, unit in units.items() for axis in axes)
+        streams = (
+            Stream(f"{self.name}.motion", motion, options.rate_hz, "<i4"),
+            Stream(f"{self.name}.current", current, options.rate_hz, "<i4", hold_s=1.0 / options.rate_hz),
+            Stream(f"{self.name}.played", played, options.rate_hz, "<f8", Role.PLAYED),
+        )
+        return tuple(
+            replace(stream, tick_hz=options.tick_hz, tick_bits=options.tick_bits) for stream in streams
+        )
+
+    def _full_scale(self, stream: Stream) -> NDArray[np.generic]:
+        sensor = self._motion_sensor if stream is self._streams[0] else self._current_sensor
+        return sensor.full_scale(stream.dtype)
+
+    def _truth(self) -> DeviceTruth:
+        motion, current, played = (stream.name for stream in self._streams)
+        latency = self._drive.latency_s
+        return DeviceTruth(
+            self.ticker.truth(),
+            {
+                motion: self._drive.motion_delay_s + latency,
+                current: self._drive.current_delay_s + latency,
+                played: latency,
+            },
+            {motion: self._motion_sensor.truth(), current: self._current_sensor.truth()},
+        )

@@ -1,0 +1,76 @@
+"""Simulated joint encoders: absolute, on the link side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from drivers.driver import Context
+from drivers.sim.device import DeviceOptions, NonNegative, Reading, SimDevice
+from drivers.sim.sensor import PerColumn, Sensor, per_column
+from drivers.sim.truth import DeviceTruth
+from drivers.stream import Column, Stream
+
+__all__ = ["EncoderOptions", "SimEncoders"]
+
+
+class EncoderOptions(DeviceOptions):
+    """Absolute encoders, one per joint."""
+
+    #: Counts per turn are two to this.
+    bits: Annotated[int, Field(ge=8, le=30)] = 19
+    #: Noise [rad rms], size of the zero's error [rad] and of its drift [rad/s].
+    noise: PerColumn = 0.0
+    bias: PerColumn = 0.0
+    bias_drift: PerColumn = 0.0
+    #: Total delay [s]: the value stamped t is the position at t - delay_s.
+    delay_s: NonNegative = 0.0
+
+
+class SimEncoders(SimDevice):
+    """Yields `NAME.position`."""
+
+    Options = EncoderOptions
+    MODEL = "simulated joint encoders"
+
+    def __init__(self, name: str, options: EncoderOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        self._delay_s = options.delay_s
+        axes = self.world.robot.axes
+        n, scale = len(axes), 2.0 * np.pi / (1 << options.bits)
+        self._sensor = Sensor.draw(
+            self._rng("bias"),
+            noise=per_column(f"{name}.noise", options.noise, n),
+            bias=per_column(f"{name}.bias", options.bias, n),
+            drift=per_column(f"{name}.bias_drift", options.bias_drift, n),
+            resolution=np.full(n, scale),
+        )
+        self._noise = self._rng("noise")
+        self._stream = Stream(
+            name=f"{name}.position",
+            columns=tuple(Column(axis, "position", "rad", scale, raw_unit="count") for axis in axes),
+            rate_hz=options.rate_hz,
+            dtype="<i4",
+            tick_hz=options.tick_hz,
+            tick_bits=options.tick_bits,
+        )
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return (self._stream,)
+
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
+        position = self.world.joint_positions(t - self._delay_s)
+        return [self._sensor.read(position, t, self._noise, self._stream.dtype)]
+
+    def _truth(self) -> DeviceTruth:
+        stream = self._stream.name
+        return DeviceTruth(
+            self.ticker.truth(),
+            {stream: self._delay_s + self.options.latency_s},
+            {stream: self._sensor.truth()},
+        )

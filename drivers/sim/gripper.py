@@ -1,0 +1,159 @@
+"""A simulated two-finger gripper that picks up and drops objects of given inertia."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from drivers.driver import Context, Gripper
+from drivers.errors import CommandError
+from drivers.sim.device import DeviceOptions, NonNegative, Positive, Reading, SimDevice
+from drivers.sim.inertia import Inertia
+from drivers.sim.sensor import Sensor
+from drivers.sim.truth import DeviceTruth
+from drivers.stream import Column, Stream
+
+__all__ = ["GripperOptions", "ObjectOptions", "SimGripper"]
+
+Vector3 = tuple[float, float, float]
+
+
+class ObjectOptions(BaseModel):
+    """Something to pick up, as it lies in the hand; frame: the flange's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mass: Positive
+    #: Centre of mass [m].
+    com: Vector3
+    #: Inertia about the centre of mass [kg m2]: xx, yy, zz, xy, xz, yz.
+    inertia: tuple[float, float, float, float, float, float]
+    #: Distance of the fingers when they touch it [m].
+    width: NonNegative = 0.04
+
+    @model_validator(mode="after")
+    def _could_exist(self) -> Self:
+        if not self.body.consistent:
+            raise ValueError(
+                "no body has this inertia: its principal moments break the triangle inequality; correct it"
+            )
+        return self
+
+    @property
+    def body(self) -> Inertia:
+        """In the flange's frame."""
+        xx, yy, zz, xy, xz, yz = self.inertia
+        return Inertia.of(self.mass, self.com, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+
+
+class GripperOptions(DeviceOptions):
+    """Two fingers that close at constant speed until they touch."""
+
+    rate_hz: Positive = 100.0
+    #: Largest opening [m], and speed of the fingers' distance [m/s].
+    stroke: Positive = 0.085
+    speed: Positive = 0.1
+    #: Motor current while moving and while holding [A], and its noise [A rms].
+    moving_current: NonNegative = 0.15
+    holding_current: NonNegative = 0.4
+    current_noise: NonNegative = 0.01
+    #: What there is to pick up, by name.
+    objects: Annotated[dict[str, ObjectOptions], Field(default_factory=dict)]
+
+
+class SimGripper(SimDevice, Gripper):
+    """Yields `NAME.state`: opening [m], current [A], object detected (0 or 1).
+
+    An object is held from the moment the fingers touch it to the moment they begin to open.
+    """
+
+    Options = GripperOptions
+    MODEL = "simulated gripper"
+
+    def __init__(self, name: str, options: GripperOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        self._gripper = options
+        self._moves: list[tuple[float, float, float]] = [
+            (0.0, options.stroke, options.stroke)
+        ]  # start [s], from, to [m]
+        self._holding: list[tuple[float, bool]] = [(0.0, False)]
+        self._noise = self._rng("noise")
+        self._sensor = Sensor.draw(
+            self._rng("bias"),
+            noise=np.array([0.0, options.current_noise, 0.0]),
+            bias=np.zeros(3),
+            drift=np.zeros(3),
+            resolution=np.array([1e-5, 1e-3, 1.0]),
+        )
+        self._stream = Stream(
+            name=f"{name}.state",
+            columns=(
+                Column("fingers", "opening", "m", 1e-5, raw_unit="count"),
+                Column("fingers", "current", "A", 1e-3, raw_unit="mA"),
+                Column("object", "detected", "1"),
+            ),
+            rate_hz=options.rate_hz,
+            dtype="<i4",
+            tick_hz=options.tick_hz,
+            tick_bits=options.tick_bits,
+        )
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return (self._stream,)
+
+    async def grip(self, target: str = "") -> None:
+        objects = self._gripper.objects
+        if target and target not in objects:
+            known = ", ".join(objects) or "none"
+            raise CommandError(self.name, f"there is no object {target!r} to grip; known: {known}")
+        t = self.world.now()
+        thing = objects.get(target)
+        touch = self._move(t, 0.0 if thing is None else thing.width)
+        if thing is not None:
+            self.world.schedule(touch, lambda: self.world.pick(target, thing.body))
+            self._holding.append((touch, True))
+        await self.clock.sleep_until(self.world.nanoseconds(touch))
+
+    async def release(self) -> None:
+        t = self.world.now()
+        self.world.schedule(t, self.world.drop)
+        self._holding.append((t, False))
+        await self.clock.sleep_until(self.world.nanoseconds(self._move(t, self._gripper.stroke)))
+
+    def _move(self, t: float, goal: float) -> float:
+        """Send the fingers to an opening [m]; returns when they arrive [s]."""
+        opening = float(self._opening(np.array([t]))[0])
+        self._moves.append((t, opening, goal))
+        return t + abs(goal - opening) / self._gripper.speed
+
+    def _opening(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        start, begin, goal = np.array(self._moves)[self._latest(self._moves, t)].T
+        way = np.minimum(np.maximum(t - start, 0.0) * self._gripper.speed, np.abs(goal - begin))
+        return begin + np.sign(goal - begin) * way
+
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
+        options = self._gripper
+        opening = self._opening(t)
+        goal = np.array(self._moves)[self._latest(self._moves, t), 2]
+        held = np.array([h for _, h in self._holding])[self._latest(self._holding, t)]
+        moving = np.abs(opening - goal) > 1e-9
+        current = np.where(moving, options.moving_current, np.where(held, options.holding_current, 0.0))
+        return [
+            self._sensor.read(np.column_stack([opening, current, held]), t, self._noise, self._stream.dtype)
+        ]
+
+    @staticmethod
+    def _latest(events: Sequence[tuple[float, ...]], t: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Index of the last event at or before each time, shape (N,)."""
+        return np.maximum(np.searchsorted([e[0] for e in events], t + 1e-9, side="right") - 1, 0)
+
+    def _truth(self) -> DeviceTruth:
+        stream = self._stream.name
+        return DeviceTruth(
+            self.ticker.truth(), {stream: self.options.latency_s}, {stream: self._sensor.truth()}
+        )

@@ -1,0 +1,188 @@
+"""From a robot's MJCF to MuJoCo models of the plant: true inertias, a grasped load, flexible joints.
+
+A grasp compiles the object into the hand's body: no weld, no constraint, and nothing that MuJoCo derives at compile
+time can be stale. What the file says about friction, actuators, contact and sensors is left out: friction belongs to
+the plant (`drivers.sim.friction`), torque comes from the servo, and only the wrist's force and torque are sensed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.errors import OptionError
+from drivers.sim.inertia import Inertia, transform
+from drivers.sim.robot import SimRobot
+
+__all__ = ["Flexibility", "Structure", "compile_plant", "read_structure"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """What the file says, apart from friction: inertias by body, and where the bodies and sites sit on their links.
+
+    inertias  by body name, in the body's own frame
+    link_of   name of the link (body with a joint) that each body is rigidly attached to
+    poses     pose of each body and site in the frame of its link, shape (4, 4)
+    """
+
+    inertias: Mapping[str, Inertia]
+    link_of: Mapping[str, str]
+    poses: Mapping[str, NDArray[np.float64]]
+
+    def lump(self, inertias: Mapping[str, Inertia]) -> dict[str, Inertia]:
+        """Everything rigidly attached to a joint's moving side as one body, in the link's frame."""
+        links: dict[str, Inertia] = {}
+        for body, inertia in inertias.items():
+            link = self.link_of[body]
+            part = inertia.moved(self.poses[body])
+            links[link] = links[link] + part if link in links else part
+        return links
+
+    def relative(self, frame: str, other: str) -> NDArray[np.float64]:
+        """Pose of one body or site in another on the same link, shape (4, 4)."""
+        if self.link_of[frame] != self.link_of[other]:
+            raise OptionError(f"{frame} and {other} must be fixed to one link; correct the robot's file")
+        return np.asarray(np.linalg.solve(self.poses[other], self.poses[frame]), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flexibility:
+    """A spring and a damper between motor and link, per joint [N m/rad], [N m s/rad], shape (n,)."""
+
+    stiffness: NDArray[np.float64]
+    damping: NDArray[np.float64]
+
+
+def read_structure(robot: SimRobot) -> Structure:
+    """Compile the file as it is, and read what it says about every body that moves."""
+    model = _spec(robot, keep_geoms=True).compile()
+    inertias: dict[str, Inertia] = {}
+    link_of: dict[str, str] = {}
+    poses: dict[str, NDArray[np.float64]] = {}
+    for body in range(1, model.nbody):
+        link, pose = body, np.eye(4)
+        while link and not model.body_jntnum[link]:
+            pose = transform(_rotation(model.body_quat[link]), model.body_pos[link]) @ pose
+            link = model.body_parentid[link]
+        if not link:
+            continue  # fixed to the world
+        name = model.body(body).name
+        link_of[name], poses[name] = model.body(link).name, pose
+        if model.body_mass[body] > 0.0:
+            axes = _rotation(model.body_iquat[body])
+            tensor = axes @ np.diag(model.body_inertia[body]) @ axes.T
+            inertias[name] = Inertia.of(model.body_mass[body], model.body_ipos[body], tensor)
+    for site in range(model.nsite):
+        body_name = model.body(model.site_bodyid[site]).name
+        if body_name in link_of:
+            name = model.site(site).name
+            pose = transform(_rotation(model.site_quat[site]), model.site_pos[site])
+            link_of[name], poses[name] = link_of[body_name], poses[body_name] @ pose
+    return Structure(inertias, link_of, poses)
+
+
+def compile_plant(
+    robot: SimRobot,
+    inertias: Mapping[str, Inertia],
+    drive_inertia: NDArray[np.float64],
+    *,
+    flexibility: Flexibility | None = None,
+    frictionloss: NDArray[np.float64] | None = None,
+) -> Any:
+    """An MjModel with these inertias (by body) and drive inertias [kg m2], shape (n,).
+
+    `frictionloss` [N m], shape (n,), is MuJoCo's own dry friction, a soft constraint. Without it nothing is left that
+    the constraint solver would have to do, and it is switched off.
+    """
+    spec = _spec(robot)
+    for name, inertia in inertias.items():
+        body = spec.body(name)
+        body.mass, body.ipos, body.iquat = inertia.mass, inertia.com, (1.0, 0.0, 0.0, 0.0)
+        body.inertia = np.zeros(3)
+        body.fullinertia = inertia.tensor_com[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+        body.explicitinertial = True
+    for i, name in enumerate(robot.axes):
+        joint = spec.joint(name)
+        joint.armature = drive_inertia[i]
+        if frictionloss is not None:
+            joint.frictionloss = frictionloss[i]
+        if flexibility is not None:
+            joint.parent.add_joint(
+                name=f"{name}_flex",
+                type=joint.type,
+                axis=joint.axis,
+                pos=joint.pos,
+                stiffness=flexibility.stiffness[i],
+                damping=flexibility.damping[i],
+            )
+    if robot.sensor is not None:
+        for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
+            spec.add_sensor(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=robot.sensor)
+    model = spec.compile()
+    off = mujoco.mjtDisableBit
+    model.opt.disableflags |= off.mjDSBL_LIMIT | off.mjDSBL_CONTACT
+    if frictionloss is None:
+        model.opt.disableflags |= off.mjDSBL_CONSTRAINT
+    return model
+
+
+def _spec(robot: SimRobot, *, keep_geoms: bool = False) -> Any:
+    """The file with locked joints fixed, and without what the plant does not use."""
+    try:
+        spec = mujoco.MjSpec.from_file(str(robot.model))
+    except ValueError as exc:
+        raise OptionError(f"model: {robot.model} cannot be read by MuJoCo: {exc}") from exc
+    spec.option.gravity = robot.gravity
+    for name in robot.locked:
+        spec.delete(_found(spec.joint(name), "joint", name, robot))
+    unused = [
+        *spec.actuators,
+        *spec.sensors,
+        *spec.equalities,
+        *spec.tendons,
+        *spec.keys,
+        *spec.excludes,
+        *spec.pairs,
+    ]
+    for element in [*unused, *([] if keep_geoms else spec.geoms)]:
+        spec.delete(element)
+    names = tuple(joint.name for joint in spec.joints)
+    if names != robot.axes:
+        raise OptionError(
+            f"joints: the robot's file has {', '.join(robot.axes)}, but {robot.model.name} has {', '.join(names)}; "
+            "give every joint that moves, in the model's order, and name the others in `locked`"
+        )
+    for joint in spec.joints:
+        if joint.type not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+            raise OptionError(f"joints: {joint.name} in {robot.model.name} must be a hinge or a slide")
+        joint.damping = 0.0 * joint.damping
+        joint.stiffness = 0.0 * joint.stiffness
+        joint.frictionloss = 0.0
+    for kind, find, wanted in (
+        ("site", spec.site, robot.flange),
+        ("site", spec.site, robot.sensor),
+        ("body", spec.body, robot.hand),
+    ):
+        if wanted is not None:
+            _found(find(wanted), kind, wanted, robot)
+    return spec
+
+
+def _found(element: Any, kind: str, name: str, robot: SimRobot) -> Any:
+    if element is None:
+        raise OptionError(
+            f"{kind}: {robot.model.name} has no {kind} named {name!r}; correct the robot's file"
+        )
+    return element
+
+
+def _rotation(quaternion: NDArray[np.float64]) -> NDArray[np.float64]:
+    matrix = np.empty(9)
+    mujoco.mju_quat2Mat(matrix, quaternion)
+    return matrix.reshape(3, 3)

@@ -1,0 +1,65 @@
+"""What the simulated rig is told about a robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SimJoint", "SimRobot"]
+
+
+@dataclass(frozen=True, slots=True)
+class SimJoint:
+    """One joint of the robot's file [rad, rad/s, rad/s2, N m] (or m, N): limits, drive, prior joint terms.
+
+    joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
+    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m].
+    """
+
+    name: str
+    position: tuple[float, float]
+    velocity: float
+    acceleration: float
+    torque: float
+    gear: float = 1.0
+    torque_constant: float = 1.0
+    drive_inertia: float = 0.0
+    viscous: float = 0.0
+    coulomb: float = 0.0
+    offset: float = 0.0
+    smoothing_velocity: float = 0.02
+
+    @property
+    def torque_per_ampere(self) -> float:
+        """Joint torque per motor current [N m/A]."""
+        return self.gear * self.torque_constant
+
+
+@dataclass(frozen=True, slots=True)
+class SimRobot:
+    """A robot as an MJCF file with its joints in order.
+
+    `flange` and `sensor` are sites; `hand` is the body that a grasped object becomes part of, and whose interaction
+    force with its parent the sensor measures. `locked` joints are held still in the position they have in the file.
+    """
+
+    name: str
+    model: Path
+    joints: tuple[SimJoint, ...]
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    flange: str | None = None
+    sensor: str | None = None
+    hand: str | None = None
+    locked: tuple[str, ...] = ()
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Joint names in order."""
+        return tuple(joint.name for joint in self.joints)
+
+    def column(self, field: str) -> NDArray[np.float64]:
+        """One number of every joint, shape (n,)."""
+        return np.array([getattr(joint, field) for joint in self.joints], dtype=np.float64)

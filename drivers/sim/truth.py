@@ -1,0 +1,136 @@
+"""The arm as it really is: a seeded, physically consistent neighbour of what the robot's file says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from drivers.errors import OptionError
+from drivers.sim.friction import Friction
+from drivers.sim.inertia import Inertia
+from drivers.sim.model import Flexibility, Structure
+from drivers.sim.plant import Plant
+from drivers.sim.robot import SimRobot
+from drivers.sim.sensor import PerColumn, per_column
+
+__all__ = ["DeviceTruth", "HardOptions", "PerturbationOptions", "TrueArm", "draw_arm"]
+
+NonNegative = Annotated[float, Field(ge=0)]
+
+
+class PerturbationOptions(BaseModel):
+    """How far the true arm is from its file; 0 leaves a value as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Of every body, in pseudo-inertia space: masses change by about twice this. A CAD model is that good.
+    inertia: NonNegative = 0.05
+    #: Standard deviation of the logarithm of every drive inertia.
+    drive_inertia: NonNegative = 0.1
+    #: Standard deviation of the logarithm of viscous and Coulomb friction; the offset moves by this part of Coulomb.
+    friction: NonNegative = 0.2
+
+
+class HardOptions(BaseModel):
+    """What the identification model leaves out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: MuJoCo's own dry friction (a soft constraint), as a fraction of each joint's Coulomb friction.
+    frictionloss: NonNegative = 0.3
+    #: Rise of friction towards standstill, as a fraction of Coulomb friction, and the velocity where it fades [rad/s].
+    stribeck: NonNegative = 0.5
+    stribeck_velocity: Annotated[float, Field(gt=0)] = 0.1
+    #: Spring between motor and link [N m/rad], and damper [N m s/rad]; per joint or one for all.
+    stiffness: PerColumn
+    damping: PerColumn = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrueArm:
+    """Inertias by body (body frame), and joint terms, shape (n,) each."""
+
+    structure: Structure
+    inertias: Mapping[str, Inertia]
+    drive_inertia: NDArray[np.float64]
+    friction: Friction
+
+    def plant(self, robot: SimRobot, hard: HardOptions | None) -> Plant:
+        """A plant with these parameters; with `hard`, what the identification model leaves out comes on top."""
+        if hard is None:
+            return Plant(robot, self.inertias, self.drive_inertia, self.friction)
+        n = len(robot.joints)
+        f = self.friction
+        stribeck = Friction(
+            f.viscous,
+            f.coulomb,
+            f.offset,
+            f.smoothing_velocity,
+            hard.stribeck * f.coulomb,
+            hard.stribeck_velocity,
+        )
+        stiffness = per_column("simulation.hard.stiffness", hard.stiffness, n)
+        if not (stiffness > 0.0).all():
+            raise OptionError(f"simulation.hard.stiffness: {stiffness.tolist()} must all be positive")
+        return Plant(
+            robot,
+            self.inertias,
+            self.drive_inertia,
+            stribeck,
+            flexibility=Flexibility(stiffness, per_column("simulation.hard.damping", hard.damping, n)),
+            frictionloss=hard.frictionloss * f.coulomb,
+        )
+
+    def parameters(self, robot: SimRobot) -> dict[str, float]:
+        """Every parameter of the identification model by name; what is fixed to a link belongs to it."""
+        values: dict[str, float] = {}
+        for link, inertia in self.structure.lump(self.inertias).items():
+            values |= inertia.parameters(link)
+        f = self.friction
+        for i, joint in enumerate(robot.axes):
+            values[f"{joint}.drive_inertia"] = float(self.drive_inertia[i])
+            values[f"{joint}.viscous"] = float(f.viscous[i])
+            values[f"{joint}.coulomb"] = float(f.coulomb[i])
+            values[f"{joint}.offset"] = float(f.offset[i])
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTruth:
+    """What is true of one device: its clock, and by stream the total delay [s] and the sensor's errors."""
+
+    clock: dict[str, Any]
+    delays: dict[str, float]
+    sensors: dict[str, dict[str, Any]]
+
+
+def draw_arm(
+    robot: SimRobot, structure: Structure, sizes: PerturbationOptions, rng: np.random.Generator
+) -> TrueArm:
+    """Perturb every body and every joint term of the robot's file."""
+    for body, inertia in structure.inertias.items():
+        if not inertia.consistent:
+            raise OptionError(
+                f"model: the inertia of {body} in {robot.model.name} belongs to no real body: its pseudo-inertia is "
+                "not positive definite; correct it"
+            )
+    n = len(robot.joints)
+    coulomb = robot.column("coulomb")
+    return TrueArm(
+        structure=structure,
+        inertias={
+            body: inertia.perturbed(sizes.inertia, rng) for body, inertia in structure.inertias.items()
+        },
+        drive_inertia=robot.column("drive_inertia") * np.exp(sizes.drive_inertia * rng.standard_normal(n)),
+        friction=Friction(
+            viscous=robot.column("viscous") * np.exp(sizes.friction * rng.standard_normal(n)),
+            coulomb=coulomb * np.exp(sizes.friction * rng.standard_normal(n)),
+            offset=robot.column("offset") + sizes.friction * coulomb * rng.standard_normal(n),
+            smoothing_velocity=robot.column("smoothing_velocity"),
+        ),
+    )

@@ -1,0 +1,103 @@
+"""A simulated six-axis force/torque sensor at the wrist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.driver import Context
+from drivers.errors import OptionError
+from drivers.sim.device import DeviceOptions, NonNegative, Positive, Reading, SimDevice
+from drivers.sim.sensor import Sensor
+from drivers.sim.truth import DeviceTruth
+from drivers.stream import Column, Stream
+
+__all__ = ["SimWrench", "WrenchOptions"]
+
+
+class WrenchOptions(DeviceOptions):
+    """Strain-gauge sensor between flange and hand; forces [N], torques [N m]."""
+
+    #: rms of white noise.
+    force_noise: NonNegative = 0.05
+    torque_noise: NonNegative = 0.002
+    #: Sizes of the bias: such sensors are never zero at rest.
+    force_bias: NonNegative = 1.0
+    torque_bias: NonNegative = 0.05
+    #: Sizes of its drift [N/s], [N m/s]: temperature.
+    force_bias_drift: NonNegative = 0.0005
+    torque_bias_drift: NonNegative = 0.00002
+    #: Total delay [s]: the value stamped t is the mean over one sample period around t - delay_s.
+    delay_s: NonNegative = 0.003
+    force_range: Positive = 200.0
+    torque_range: Positive = 12.0
+    #: SI value of one count.
+    force_resolution: Positive = 0.001
+    torque_resolution: Positive = 0.00005
+
+
+class SimWrench(SimDevice):
+    """Yields `NAME.wrench` in the sensor's frame, as the sensor acts on the load: at rest the force points up."""
+
+    Options = WrenchOptions
+    MODEL = "simulated wrist F/T sensor"
+
+    def __init__(self, name: str, options: WrenchOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        sensor = self.world.robot.sensor
+        if sensor is None:
+            raise OptionError(f"{name}: the robot's file names no `sensor` site; add it")
+        if options.delay_s < 0.5 / options.rate_hz:
+            raise OptionError(
+                f"{name}: delay_s is {options.delay_s} s, less than half a sample period ({0.5 / options.rate_hz} s), "
+                "and the sensor averages over a whole one; raise it"
+            )
+        self._delay_s = options.delay_s
+        self._sensor = Sensor.draw(
+            self._rng("bias"),
+            noise=_six(options.force_noise, options.torque_noise),
+            bias=_six(options.force_bias, options.torque_bias),
+            drift=_six(options.force_bias_drift, options.torque_bias_drift),
+            resolution=_six(options.force_resolution, options.torque_resolution),
+            limit=_six(options.force_range, options.torque_range),
+        )
+        self._noise = self._rng("noise")
+        force, torque = options.force_resolution, options.torque_resolution
+        self._stream = Stream(
+            name=f"{name}.wrench",
+            columns=(
+                *(Column(axis, "force", "N", force, raw_unit="count") for axis in "xyz"),
+                *(Column(axis, "torque", "N m", torque, raw_unit="count") for axis in "xyz"),
+            ),
+            rate_hz=options.rate_hz,
+            dtype="<i4",
+            tick_hz=options.tick_hz,
+            tick_bits=options.tick_bits,
+            hold_s=1.0 / options.rate_hz,
+            frame=sensor,
+        )
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return (self._stream,)
+
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
+        wrench = self.world.wrench(t - self._delay_s, self._period)
+        return [self._sensor.read(wrench, t, self._noise, self._stream.dtype)]
+
+    def _full_scale(self, stream: Stream) -> NDArray[np.generic]:
+        return self._sensor.full_scale(stream.dtype)
+
+    def _truth(self) -> DeviceTruth:
+        stream = self._stream.name
+        return DeviceTruth(
+            self.ticker.truth(),
+            {stream: self._delay_s + self.options.latency_s},
+            {stream: self._sensor.truth()},
+        )
+
+
+def _six(force: float, torque: float) -> NDArray[np.float64]:
+    return np.array([force] * 3 + [torque] * 3)
