@@ -8,8 +8,8 @@
     +-- SolverError (RuntimeError)   the solver stopped short of the optimum: there is no answer
     +-- ResultError (ValueError)     a file that is not a result
 
-Each message says what, the value, the bound, and what to do. What does not stop an identification is a line in the
-result's `warnings`, with its number and a remedy.
+Each message says what, the value, the bound, and what to do. What does not stop an identification is a line
+in the result's `warnings`, with its number and a remedy.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ JOINT_TERMS: Mapping[str, JointTerm] = {
         JointTerm("coulomb", "N m", True),
         JointTerm("offset", "N m", False),
         JointTerm("coulomb_asymmetry", "N m", False),
-        JointTerm("stribeck", "N m", False),
+        JointTerm("stribeck", "N m", True),
         JointTerm("load_friction", "-", True),
     )
 }

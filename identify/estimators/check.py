@@ -1,0 +1,64 @@
+"""Is a base vector feasible? (003, Eq. 51)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from identify.arrays import Array
+from identify.cone import ConeProgram, InfeasibleError
+from identify.consistency import Level
+from identify.estimators.base_space import BaseSpace
+from identify.estimators.correct import correct_base
+from identify.estimators.estimate import Estimate
+from identify.estimators.feasible import DEFAULT_MARGIN, FeasibleSet, Margin
+from identify.estimators.least_squares import closest_to_prior, weights_of
+from identify.problem import Problem
+
+__all__ = ["Feasibility", "check", "check_base"]
+
+
+@dataclass(frozen=True)
+class Feasibility:
+    """Whether standard parameters in the set of `level` exist for a base vector.
+
+    `parameters`, shape (p,), are such parameters, the closest to the prior; or, for an infeasible vector,
+    those of the closest feasible one, at `distance` in base space (SI units; 0 if feasible).
+    """
+
+    level: Level
+    ok: bool
+    distance: float
+    parameters: Array
+
+
+def check(problem: Problem) -> Estimate:
+    """Least squares left as it is, and whether it is feasible; the standard parameters are feasible if it is."""
+    weights = weights_of(problem)
+    parameters = closest_to_prior(problem, weights)
+    found = check_base(problem, problem.base.matrix @ parameters)
+    return Estimate.of(
+        problem,
+        "check",
+        found.parameters if found.ok else parameters,
+        weights,
+        feasible=found.ok,
+        facts={"distance": found.distance},
+    )
+
+
+def check_base(problem: Problem, base: ArrayLike, margin: Margin = DEFAULT_MARGIN) -> Feasibility:
+    """Feasibility of base parameters at the problem's level and within its bounds."""
+    space = BaseSpace.of(problem, base)
+    program = ConeProgram(space.null.shape[1])
+    program.quadratic(2 * sp.identity(space.null.shape[1]))
+    FeasibleSet(problem, margin).demand(program, space.null, space.best)
+    try:
+        x = program.solve().x
+    except InfeasibleError:
+        parameters, distance = correct_base(problem, base, margin)
+        return Feasibility(problem.level, False, distance, parameters)
+    return Feasibility(problem.level, True, 0.0, np.asarray(space.best + space.null @ x))

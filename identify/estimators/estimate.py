@@ -1,0 +1,90 @@
+"""What every estimator answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from identify.arrays import Array, frozen
+from identify.estimators.least_squares import covariance
+from identify.problem import Problem
+
+if TYPE_CHECKING:
+    from identify.reduction import Information
+
+__all__ = ["Estimate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Parameters, and how well they fit.
+
+    parameters    standard parameters d, shape (p,)
+    base          base parameters K d, shape (n_base,)
+    covariance    of the base parameters (002, Eq. 11), (n_base, n_base); infinite where data say nothing
+    weights       on the squared residuals of each joint, shape (n,)
+    sigma         standard deviation of each joint's residual [N m], shape (n,)
+    cost          sum of the weighted squared residuals
+    rank          number of base parameters that the data determine
+    feasible      whether the least-squares solution itself is consistent, where the method looked
+    essential     names of the base parameters that were kept, where the method chooses (002, section III)
+    facts         numbers that the method has to say: iterations, distances, solver time
+    """
+
+    method: str
+    parameters: Array
+    base: Array
+    covariance: Array
+    weights: Array
+    sigma: Array
+    cost: float
+    rank: int
+    feasible: bool | None = None
+    essential: tuple[str, ...] = ()
+    facts: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        method: str,
+        parameters: Array,
+        weights: Array,
+        *,
+        information: Information | None = None,
+        feasible: bool | None = None,
+        essential: tuple[str, ...] = (),
+        facts: Mapping[str, float] = MappingProxyType({}),
+        warnings: tuple[str, ...] = (),
+    ) -> Estimate:
+        """The answer `parameters`, with everything that follows from them and the data."""
+        information = information or problem.information
+        squares = problem.residual_squares(parameters, information)
+        rank, spread, undetermined = covariance(problem, weights, information)
+        sigma = np.sqrt(squares / np.maximum(information.rows - rank / problem.joints, 1.0))
+        if undetermined:
+            warnings = (*warnings, undetermined)
+        return cls(
+            method=method,
+            parameters=frozen(parameters),
+            base=frozen(problem.base.matrix @ parameters),
+            covariance=frozen(spread * _variance(squares, weights, information.rows, rank)),
+            weights=frozen(weights),
+            sigma=frozen(sigma),
+            cost=float(weights @ squares),
+            rank=rank,
+            feasible=feasible,
+            essential=essential,
+            facts=MappingProxyType(dict(facts)),
+            warnings=(*problem.prior_warnings, *warnings),
+        )
+
+
+def _variance(squares: Array, weights: Array, rows: Array, rank: int) -> float:
+    """Variance of a weighted residual (002, Eq. 10); 1 for weights that are right."""
+    return float(weights @ squares / max(float(rows.sum()) - rank, 1.0))

@@ -1,0 +1,115 @@
+"""The two matrices that are linear in a body's ten numbers, and positive definite for a body that can exist.
+
+Pseudo-inertia, 4x4, the second moment of the mass distribution in homogeneous coordinates:
+
+    J = [[Sigma, h], [h', m]],   Sigma = int x x' dm = tr(L)/2 1 - L,   h = m c
+
+with m the mass [kg], h the first moment [kg m], L the inertia about the frame's origin [kg m2]. J > 0 says
+all that can be said without a shape: mass, positive definite inertia about the centre of mass, triangle
+inequality.
+
+Spatial inertia, 6x6 (003, Eq. 17), says the same but for the triangle inequality:
+
+    D = [[L, S(h)'], [S(h), m 1]]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from identify.arrays import Array, frozen
+from identify.errors import ParameterError
+
+__all__ = [
+    "PSEUDO_BASIS",
+    "SPATIAL_BASIS",
+    "from_mass_com_inertia",
+    "from_pseudo_inertia",
+    "inertia_about_com",
+    "inertia_about_frame",
+    "pseudo_inertia",
+    "second_moment_about_com",
+    "skew",
+    "spatial_inertia",
+]
+
+_INERTIA = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # xx xy yy xz yz zz
+
+
+def skew(vector: ArrayLike) -> Array:
+    """S(a), with S(a) b = a x b (003, Eq. 6)."""
+    x, y, z = np.asarray(vector, dtype=np.float64)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _bases() -> tuple[Array, Array]:
+    """Derivatives of J and D with respect to each of the ten numbers."""
+    pseudo, spatial = np.zeros((10, 4, 4)), np.zeros((10, 6, 6))
+    pseudo[0, 3, 3] = 1.0
+    spatial[0, 3:, 3:] = np.eye(3)
+    for axis in range(3):
+        pseudo[1 + axis, axis, 3] = pseudo[1 + axis, 3, axis] = 1.0
+        spatial[1 + axis, 3:, :3] = skew(np.eye(3)[axis])
+        spatial[1 + axis, :3, 3:] = spatial[1 + axis, 3:, :3].T
+    for number, (i, j) in enumerate(_INERTIA, start=4):
+        inertia = np.zeros((3, 3))
+        inertia[i, j] = inertia[j, i] = 1.0
+        pseudo[number, :3, :3] = np.trace(inertia) / 2 * np.eye(3) - inertia
+        spatial[number, :3, :3] = inertia
+    return pseudo, spatial
+
+
+PSEUDO_BASIS, SPATIAL_BASIS = (frozen(basis) for basis in _bases())
+"""J = sum_i ten_i PSEUDO_BASIS[i], shape (10, 4, 4); D = sum_i ten_i SPATIAL_BASIS[i], shape (10, 6, 6)."""
+
+
+def _ten(ten: ArrayLike) -> Array:
+    numbers = np.asarray(ten, dtype=np.float64)
+    if numbers.shape != (10,):
+        raise ParameterError(f"shape {numbers.shape} instead of ten numbers: m, mx my mz, xx xy yy xz yz zz")
+    return numbers
+
+
+def pseudo_inertia(ten: ArrayLike) -> Array:
+    """J, shape (4, 4)."""
+    return np.tensordot(_ten(ten), PSEUDO_BASIS, axes=1)
+
+
+def spatial_inertia(ten: ArrayLike) -> Array:
+    """D, shape (6, 6); moments first (003, Eq. 17)."""
+    return np.tensordot(_ten(ten), SPATIAL_BASIS, axes=1)
+
+
+def from_pseudo_inertia(matrix: ArrayLike) -> Array:
+    """The ten numbers of J."""
+    J = np.asarray(matrix, dtype=np.float64)
+    inertia = np.trace(J[:3, :3]) * np.eye(3) - J[:3, :3]
+    return np.concatenate([[J[3, 3]], J[:3, 3], [inertia[i, j] for i, j in _INERTIA]])
+
+
+def from_mass_com_inertia(mass: float, com: ArrayLike, inertia_com: ArrayLike) -> Array:
+    """The ten numbers from mass [kg], centre of mass [m] and inertia about it [kg m2] (003, Eq. 5)."""
+    inertia = np.asarray(inertia_com, dtype=np.float64) + mass * (skew(com).T @ skew(com))
+    first = mass * np.asarray(com, dtype=np.float64)
+    return np.concatenate([[mass], first, [inertia[i, j] for i, j in _INERTIA]])
+
+
+def inertia_about_frame(ten: ArrayLike) -> Array:
+    """L, shape (3, 3) [kg m2]."""
+    return spatial_inertia(ten)[:3, :3]
+
+
+def inertia_about_com(ten: ArrayLike) -> Array:
+    """I, shape (3, 3) [kg m2] (003, Eq. 10); NaN for a body without mass."""
+    numbers = _ten(ten)
+    if numbers[0] == 0.0:
+        return np.full((3, 3), np.nan)
+    arm = skew(numbers[1:4])
+    return inertia_about_frame(numbers) - arm.T @ arm / numbers[0]
+
+
+def second_moment_about_com(ten: ArrayLike) -> Array:
+    """Sigma about the centre of mass, shape (3, 3) [kg m2]; its eigenvalues are L of 001, Eq. 16."""
+    inertia = inertia_about_com(ten)
+    return np.trace(inertia) / 2 * np.eye(3) - inertia

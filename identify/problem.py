@@ -1,0 +1,195 @@
+"""What an estimator is asked: data, structure, what is known beforehand, and what must hold.
+
+The data are square-root information factors per joint (`identify.reduction`): with weights w_j on the squared
+torque residuals of joint j, the cost of standard parameters d, shape (p,), is
+
+    cost(d) = sum_j w_j |Y_j d - tau_j|^2 = |R d - z|^2 + rho2
+
+Only the base parameters K d (`identify.base`) act on it. `scales` say how large each parameter of this robot
+is, so that numbers of different units can be compared: they make columns equal in size, and are the prior's
+metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from identify.arrays import Array, frozen
+from identify.consistency import LEVELS, Box, Consistency, Level, consistency_of_links, half_diagonal
+from identify.errors import ParameterError, ProblemError
+from identify.inertia.pseudo import second_moment_about_com
+from identify.parameters import Layout
+
+if TYPE_CHECKING:
+    from identify.base import BaseParameters
+    from identify.reduction import Information
+
+__all__ = ["Bounds", "Problem", "Reweighter", "Weighting"]
+
+Weighting = Literal["joint", "none"]
+UNKNOWN_SIZE = 0.15  # [m] half a link, where neither a box nor a prior says it
+UNKNOWN_MASS = 1.0  # [kg]
+
+
+class Reweighter(Protocol):
+    """The data once more, with a weight for each sample and joint: what a robust estimator needs.
+
+    `weigh` gets the indices of a block's samples, shape (B,), and their residuals [N m] for `parameters`,
+    shape (B, n), and answers with weights on the squares, shape (B, n). It is called for the blocks in order.
+    """
+
+    def __call__(self, weigh: Callable[[Array, Array], Array], parameters: Array) -> Information: ...
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known of the robot beyond consistency (003, Eq. 25 to 28).
+
+    `mass` [kg] by link and `total_mass` [kg], each (lowest, highest); `com_in_box`: centres of mass inside
+    the links' boxes, where they have one; `signs`: no negative friction and drive inertia.
+    """
+
+    mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    total_mass: tuple[float, float] | None = None
+    com_in_box: bool = True
+    signs: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mass", MappingProxyType(dict(self.mass)))
+        both = {f"mass of {link}": pair for link, pair in self.mass.items()}
+        if self.total_mass is not None:
+            both["total mass"] = self.total_mass
+        for what, (low, high) in both.items():
+            if not 0 <= low <= high:
+                raise ProblemError(f"{what}: bounds {low} to {high} kg must be 0 <= low <= high; swap them?")
+
+    def __str__(self) -> str:
+        parts = [f"mass of {link} {low:g} to {high:g} kg" for link, (low, high) in self.mass.items()]
+        if self.total_mass is not None:
+            parts.append("total mass {:g} to {:g} kg".format(*self.total_mass))
+        parts += ["centres of mass inside the boxes"] if self.com_in_box else []
+        parts += ["no negative friction"] if self.signs else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An estimation problem; checks itself when it is made.
+
+    `prior` are standard parameters, shape (p,), or None where nothing is known. `boxes` are the links'
+    bounding boxes [m] in their own frames. `weighting` is `joint` (weights by each joint's own residual),
+    `none`, or the weights themselves, shape (n_joints,).
+    """
+
+    information: Information
+    base: BaseParameters
+    layout: Layout
+    level: Level = "full"
+    prior: Array | None = None
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=Bounds)
+    weighting: Weighting | Array = "joint"
+    reweight: Reweighter | None = None
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise ParameterError(f"no level {self.level!r}; there are {', '.join(LEVELS)}")
+        names, columns = tuple(self.information.names), self.base.matrix.shape[1]
+        if names != self.layout.names or columns != len(self.layout):
+            raise ParameterError("data and base parameters are of another robot; reduce the data with this")
+        if self.prior is not None:
+            object.__setattr__(self, "prior", frozen(self.layout.checked(self.prior)))
+            if not np.all(np.isfinite(self.prior)):
+                bad = self.layout.names[int(np.flatnonzero(~np.isfinite(self.prior))[0])]
+                raise ProblemError(f"prior: {bad} is not a finite number; give it a value, or no prior")
+        for link in (*self.boxes, *self.bounds.mass):
+            self.layout.link(link)
+        if self.level == "shape":
+            missing = [link for link in self.layout.links if link not in self.boxes]
+            if missing:
+                raise ProblemError(
+                    f"level shape asks for bounding boxes and {', '.join(missing)} has none; "
+                    "write `box` under `links` in the robot's file, or use level full"
+                )
+
+    @property
+    def joints(self) -> int:
+        """Number of joints with data."""
+        return len(self.information.rows)
+
+    @cached_property
+    def start(self) -> Array:
+        """The prior, or zeros."""
+        return frozen(np.zeros(len(self.layout))) if self.prior is None else self.prior
+
+    @cached_property
+    def masses(self) -> Mapping[str, float]:
+        """How heavy each link is, roughly [kg]."""
+        found = {link: float(self.start[self.layout.link(link)][0]) for link in self.layout.links}
+        return {link: mass if mass > 0 else UNKNOWN_MASS for link, mass in found.items()}
+
+    @cached_property
+    def sizes(self) -> Mapping[str, float]:
+        """Half the length of each link [m]: of its box, or of an even bar with the prior's second moment."""
+        return {link: self._size(link) for link in self.layout.links}
+
+    def _size(self, link: str) -> float:
+        if link in self.boxes:
+            return half_diagonal(self.boxes[link])
+        ten = self.start[self.layout.link(link)]
+        if ten[0] <= 0:
+            return UNKNOWN_SIZE
+        longest = np.linalg.eigvalsh(second_moment_about_com(ten))[-1] / ten[0]
+        return float(np.sqrt(3 * longest)) if longest > 0 else UNKNOWN_SIZE
+
+    @cached_property
+    def scales(self) -> Array:
+        """How large each parameter is, shape (p,): by mass and size, for joint terms by their prior."""
+        scales = np.ones(len(self.layout))
+        inertias = []
+        for link in self.layout.links:
+            block = self.layout.link(link)
+            mass, first = self.masses[link], self.start[block][1:4]
+            reach = float(np.hypot(self.sizes[link], np.linalg.norm(first) / mass))
+            scales[block] = mass * reach ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+            inertias.append(scales[block][-1])
+        for terms in self.layout.joint_terms.values():
+            for term, i in terms.items():
+                least = float(np.median(inertias)) / 10 if term == "drive_inertia" and inertias else 1.0
+                scales[i] = max(abs(self.start[i]), least)
+        return frozen(scales)
+
+    def links_of(self, parameters: Array) -> dict[str, Array]:
+        """The ten numbers of each link."""
+        return {link: parameters[self.layout.link(link)] for link in self.layout.links}
+
+    def consistency(self, parameters: Array, level: Level | None = None) -> Consistency:
+        """Consistency of parameters at the problem's level, or at another."""
+        return consistency_of_links(self.links_of(parameters), level or self.level, self.boxes, self.sizes)
+
+    @cached_property
+    def prior_warnings(self) -> tuple[str, ...]:
+        """What is wrong with the prior itself."""
+        if self.prior is None:
+            return (
+                "no prior: where the data do not determine the links' parameters, they are as small as the "
+                "level allows; give the prior masses, from a data sheet or CAD",
+            )
+        at_level = self.consistency(self.prior)
+        if at_level.ok:
+            return ()
+        return (
+            f"the prior is not consistent at level {self.level}: {at_level.culprit} has margin "
+            f"{at_level.margin:.2g}, must be above 0; it is used as a target only, correct it",
+        )
+
+    def residual_squares(self, parameters: Array, information: Information | None = None) -> Array:
+        """|Y_j d - tau_j|^2 of each joint [N2 m2], shape (n,)."""
+        factors = (information or self.information).factors
+        return ((factors @ np.append(parameters, -1.0)) ** 2).sum(axis=1)
