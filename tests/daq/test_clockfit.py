@@ -118,7 +118,7 @@ def test_memory_stays_bounded() -> None:
     assert envelope.slope == pytest.approx(100.0, rel=0.01)  # tangent to x^2 at the mean of x, 50 s
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, derandomize=True, max_examples=50)
 @given(st.integers(0, 2**31), st.integers(2, 300))
 def test_the_envelope_is_the_highest_line_below_all_points(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
@@ -129,7 +129,7 @@ def test_the_envelope_is_the_highest_line_below_all_points(seed: int, n: int) ->
             envelope.add(x[part], y[part])
     assert np.all(y - envelope.line(x) > -1e-9)
     assert np.count_nonzero(y - envelope.line(x) < 1e-9) >= 2
-    assert envelope.residual_mean_ns == pytest.approx(np.mean(y - envelope.line(x)))
+    assert envelope.residual_mean_ns == pytest.approx(np.mean(y - envelope.line(x)), abs=1e-9)
     for slope in envelope.slope + np.array(
         [-3.0, -0.1, 0.1, 3.0]
     ):  # no other slope lets it be higher on average

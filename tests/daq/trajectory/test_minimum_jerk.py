@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daq.trajectory import Trajectory, minimum_jerk
@@ -16,6 +16,7 @@ angles = st.tuples(*[st.floats(-3.0, 3.0)] * 3)
 bounds = st.tuples(*[st.floats(0.2, 5.0)] * 3)
 
 
+@settings(deadline=None, derandomize=True)
 @given(begin=angles, end=angles, velocity=bounds, acceleration=bounds)
 def test_a_move_keeps_its_bounds_and_is_the_shortest(
     begin: tuple[float, ...],
@@ -37,8 +38,8 @@ def test_a_move_keeps_its_bounds_and_is_the_shortest(
     distance = np.abs(np.subtract(end, begin))
     shorter = (len(move) - 2) / RATE_HZ
     if shorter > 0:
-        too_fast = 15 / 8 * distance / shorter > np.array(velocity)
-        too_hard = 10 / np.sqrt(3) * distance / shorter**2 > np.array(acceleration)
+        too_fast = 15 / 8 * distance / shorter > np.array(velocity) * (1 - 1e-9)
+        too_hard = 10 / np.sqrt(3) * distance / shorter**2 > np.array(acceleration) * (1 - 1e-9)
         assert np.any(too_fast | too_hard)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daq.trajectory import Trajectory, minimum_jerk
@@ -16,6 +16,7 @@ def move(begin: tuple[float, float], end: tuple[float, float], rate_hz: float = 
     return minimum_jerk(begin, end, velocity=(1.0, 1.0), acceleration=(3.0, 3.0), rate_hz=rate_hz, axes=AXES)
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     rate_hz=st.sampled_from([100.0, 333.0, 1000.0, 1234.5]),
     chunk_ms=st.integers(1, 500),
