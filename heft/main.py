@@ -12,7 +12,7 @@ from heft.exit_codes import ExitCode, of_error
 
 __all__ = ["main"]
 
-COMMANDS = ("run", "identify", "devices")
+COMMANDS = ("run", "devices")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from daq.clockfit import ClockFit, ClockFitter
-from daq.ticks import Unwrapper
+from daq.clockfit import ClockFit
+from daq.streamclock import StreamClock
 from drivers.block import Block, Validity
 from drivers.stream import Stream
 
@@ -32,23 +31,6 @@ class Account:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-class _DeviceClock:
-    """Raw ticks in, a fit of the device's clock out."""
-
-    def __init__(self, stream: Stream, tick_hz: float) -> None:
-        self._unwrapper = Unwrapper.of(stream)
-        self.fitter = ClockFitter(tick_hz)
-
-    def enter(self, sequence: int, raw: NDArray[np.int64], host_ns: NDArray[np.int64]) -> None:
-        unwrapped = self._unwrapper.unwrap(sequence + np.arange(len(raw)), raw)
-        start = 0
-        for row in (*unwrapped.rows, len(raw)):
-            self.fitter.add(unwrapped.ticks[start:row], host_ns[start:row])
-            if row < len(raw):
-                self.fitter.restart()
-            start = int(row)
-
-
 class _Entry:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -56,7 +38,6 @@ class _Entry:
         self.next = 0
         self.received = self.invalid = self.gaps = 0
         self.first_ns = self.last_ns = 0
-        self.clock = None if stream.tick_hz is None else _DeviceClock(stream, stream.tick_hz)
 
     def enter(self, block: Block) -> None:
         if self.first is None:
@@ -68,8 +49,6 @@ class _Entry:
         self.received += len(block)
         self.invalid += int(np.count_nonzero((block.validity != Validity.OK).any(axis=1)))
         self.last_ns = int(block.host_ns[-1])
-        if self.clock is not None and block.ticks is not None:
-            self.clock.enter(block.sequence, block.ticks, block.host_ns)
 
     def account(self) -> Account:
         expected = 0 if self.first is None else self.next - self.first
@@ -81,17 +60,24 @@ class _Entry:
 
 
 class Ledger:
-    """Keeps one entry per stream; told of every block."""
+    """Keeps one entry per stream and one clock per device; told of every block."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
+        self._clocks: dict[str, StreamClock] = {}  # by the stream that tells the device's time
 
     def expect(self, stream: Stream) -> None:
         """A stream that will come; it is listed even if no sample arrives."""
         self._entries.setdefault(stream.name, _Entry(stream))
+        clock = StreamClock.of(stream)
+        if clock is not None and stream.device not in {name.split(".")[0] for name in self._clocks}:
+            self._clocks[stream.name] = clock
 
     def enter(self, block: Block) -> None:
         self._entries[block.stream.name].enter(block)
+        clock = self._clocks.get(block.stream.name)
+        if clock is not None:
+            clock.add(block)
 
     @property
     def accounts(self) -> tuple[Account, ...]:
@@ -103,6 +89,6 @@ class Ledger:
         return all(e.received for e in self._entries.values() if e.stream.role == "measured")
 
     def clock_fits(self) -> dict[str, ClockFit]:
-        """Fits of device time to host time, by stream; absent where there is no device time or no sample yet."""
-        fits = {name: e.clock.fitter.fit() for name, e in self._entries.items() if e.clock is not None}
-        return {name: fit for name, fit in fits.items() if fit is not None}
+        """Fits of device time to host time, by device; absent where there is no device time or no sample yet."""
+        fits = {name.split(".")[0]: clock.fit() for name, clock in self._clocks.items()}
+        return {device: fit for device, fit in fits.items() if fit is not None}
