@@ -40,6 +40,7 @@ class _RigFile(Model):
     devices: dict[str, dict[str, Any]] = Field(min_length=1)
     simulation: dict[str, Any] | None = None
     cell: str = "cell"  # names this rig to the outside world
+    telemetry: str | None = None  # endpoint for observers, e.g. tcp://127.0.0.1:5560; None: a private ipc one
 
     @model_validator(mode="after")
     def _kinds(self) -> Self:
@@ -57,6 +58,7 @@ class RigConfig(Model):
     path: Path
     name: str
     cell: str
+    telemetry: str | None
     robot: RobotConfig
     devices: dict[str, DeviceConfig]
     simulation: BaseModel | None = None
@@ -77,7 +79,13 @@ def load_rig(path: Path | str) -> RigConfig:
     if simulation is None and any(d.kind.startswith("sim_") for d in devices.values()):
         raise ConfigError(f"{path}: simulation: missing, but the rig has simulated devices; add this key")
     return RigConfig(
-        path=path, name=raw.name, cell=raw.cell, robot=robot, devices=devices, simulation=simulation
+        path=path,
+        name=raw.name,
+        cell=raw.cell,
+        telemetry=raw.telemetry,
+        robot=robot,
+        devices=devices,
+        simulation=simulation,
     )
 
 

@@ -23,8 +23,8 @@ class JointConfig(Model):
     """One joint: limits [rad, rad/s, rad/s2, N m] (or m, N), its drive, and prior values of its joint terms.
 
     joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
-    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_viscous` and
-    `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
+    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
+    `motor_viscous` and `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
     """
 
     position: tuple[float, float]
@@ -37,6 +37,7 @@ class JointConfig(Model):
     viscous: NonNegative = 0.0
     coulomb: NonNegative = 0.0
     offset: float = 0.0
+    motor_inertia: NonNegative = 0.0
     motor_viscous: NonNegative = 0.0
     motor_coulomb: NonNegative = 0.0
     smoothing_velocity: Positive = 0.02

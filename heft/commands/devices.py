@@ -26,5 +26,5 @@ def run(arguments: argparse.Namespace) -> int:
     table = Table("kind", "transport", "yields", box=None, pad_edge=False)
     for name, kind in KINDS.items():
         table.add_row(name, kind.transport, kind.yields)
-    Console().print(table)
+    Console(markup=False).print(table)
     return ExitCode.DONE

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _acquire(config: SessionConfig, arguments: argparse.Namespace, out: Path) -> Outcome:
     clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
-    with Endpoints.private() as endpoints:
+    with Endpoints.private(telemetry=config.rig.telemetry) as endpoints:
         session = Session(
             config,
             clock=clock,
