@@ -9,7 +9,6 @@ scaling that of the stream's columns.
     checksums      CRC-16 X.25 and Modbus, of one message or of many rows at once
     layout         packed structures with errors that name the field
     framing        fixed-length frames in a byte stream, and how to find them again after a corruption
-    can_frame      a CAN frame apart from any library
     ati_rdt        ATI Net F/T, Axia and OnRobot HEX over UDP: requests and records
     ati_dialect    what differs between those boxes: status words, scales, bias, filter, rate
     ati_page       the ATI box's configuration page: scales, units, identity

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Self
 
-from drivers.codecs.can_frame import CanFrame
 from drivers.codecs.layout import Layout
 from drivers.errors import ProtocolError
+from drivers.transports.can_frame import CanFrame
 
 __all__ = [
     "Emergency",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-from drivers.codecs.can_frame import CanFrame
 from drivers.codecs.layout import Layout
 from drivers.errors import ProtocolError
+from drivers.transports.can_frame import CanFrame
 
 __all__ = [
     "REQUEST_ID",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from drivers.codecs.can_frame import CanFrame
 from drivers.codecs.odrive_messages import (
     Address,
     BusPower,
@@ -36,6 +35,7 @@ from drivers.codecs.odrive_messages import (
     Version,
 )
 from drivers.errors import ProtocolError
+from drivers.transports.can_frame import CanFrame
 
 __all__ = ["Firmware", "decode", "encode", "request", "split_id"]
 
@@ -91,7 +91,7 @@ def decode(frame: CanFrame, firmware: Firmware) -> tuple[int, Message]:
     """Node and message of a frame."""
     node, command = split_id(frame.id)
     kind = _MESSAGES[firmware].get(command)
-    if kind is None or frame.remote or frame.extended:
+    if kind is None or frame.remote or frame.extended or frame.error:
         raise ProtocolError(
             f"ODrive: frame {frame.id:#x} (node {node}, command {command:#04x}) is no message of {firmware}"
         )

@@ -1,0 +1,391 @@
+"""Mutated frames through every codec, a million each unless told otherwise.
+
+    python benchmarks/fuzz_codecs.py [--frames 1000000] [--seed 1] [--codec bota]
+
+For each codec, seeded: valid frames, a third of them mutated (bits, bytes, missing and added pieces, headers
+in the wrong place). What must hold, or the campaign stops with a FuzzError:
+
+- no exception but ProtocolError;
+- nothing accepted whose checksum, computed here bit by bit, is wrong; where there is no checksum, nothing
+  accepted that does not encode to the same again;
+- in byte streams every frame that came through whole is given out, whatever stood before it, payloads full of
+  header bytes included; the one exception is a frame overlapped by garbage whose checksum happens to be right
+  (one candidate in 65 536), and those are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import struct
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.codecs import (
+    amt21,
+    ati_rdt,
+    bota,
+    canopen,
+    cia402,
+    cia406,
+    damiao,
+    mit_can,
+    modbus,
+    moteus,
+    odrive_can,
+    robotiq_2f,
+    robotiq_ft300,
+)
+from drivers.codecs.framing import Framing
+from drivers.errors import ProtocolError
+from drivers.transports.can_frame import CanFrame
+
+BATCH = 2000
+
+
+class FuzzError(AssertionError):
+    """A codec broke its promise."""
+
+
+class Outcome(NamedTuple):
+    """Frames tried, accepted and refused; `overlapped`: whole ones lost to garbage with a right checksum."""
+
+    frames: int
+    accepted: int
+    refused: int
+    overlapped: int = 0
+
+
+# What is right, computed here and not by the codecs.
+
+
+def crc16(data: bytes, polynomial: int, final: int) -> int:
+    """CRC-16, reflected, from 0xFFFF, bit by bit."""
+    register = 0xFFFF
+    for byte in data:
+        for bit in range(8):
+            carry = (register ^ byte >> bit) & 1
+            register = register >> 1 ^ (polynomial if carry else 0)
+    return register ^ final
+
+
+def crc16_rows(rows: NDArray[np.uint8], polynomial: int, final: int) -> NDArray[np.uint16]:
+    """The same for each row."""
+    register = np.full(len(rows), 0xFFFF, dtype=np.uint16)
+    for column in rows.T.astype(np.uint16):
+        for bit in range(8):
+            carry = (register ^ (column >> bit)) & 1
+            register = (register >> 1) ^ (carry * np.uint16(polynomial))
+    return register ^ np.uint16(final)
+
+
+def mutated(frame: bytes, rng: random.Random, markers: bytes) -> bytes:
+    """`frame`, damaged in one of the ways that lines and drivers damage frames."""
+    place = rng.randrange(len(frame)) if frame else 0
+    way = rng.randrange(8)
+    if way == 0 and frame:  # one bit
+        return frame[:place] + bytes([frame[place] ^ 1 << rng.randrange(8)]) + frame[place + 1 :]
+    if way == 1 and frame:  # one byte
+        return frame[:place] + rng.randbytes(1) + frame[place + 1 :]
+    if way == 2:  # a piece is missing
+        return frame[:place] + frame[place + rng.randrange(1, 5) :]
+    if way == 3:  # a piece too much
+        return frame[:place] + rng.randbytes(rng.randrange(1, 5)) + frame[place:]
+    if way == 4:  # cut short
+        return frame[:place]
+    if way == 5:  # a header in the wrong place
+        return frame[:place] + markers + frame[place + len(markers) :]
+    if way == 6:  # a piece twice
+        return frame[:place] + frame[max(0, place - rng.randrange(1, 9)) :]
+    return rng.randbytes(rng.randrange(0, len(frame) + 3))  # noise
+
+
+# Byte streams.
+
+
+def fuzz_stream(
+    parser: Framing,
+    header: bytes,
+    covered: slice,
+    polynomial: int,
+    final: int,
+    decode: Callable[[bytes], object],
+    frames: int,
+    seed: int,
+) -> Outcome:
+    rng = random.Random(seed)
+    length = parser.length
+    accepted = overlapped = whole_total = 0
+    before = 0
+    for batch in range(0, frames, BATCH):
+        count = min(BATCH, frames - batch)
+        rows = _valid_rows(rng, count, length, header, covered, polynomial, final)
+        pieces, whole, place = [], [], before
+        for row in rows:
+            frame = row.tobytes()
+            piece = mutated(frame, rng, header) if rng.random() < 0.33 else frame
+            if piece == frame:
+                whole.append(place)
+            pieces.append(piece)
+            place += len(piece)
+        stream, longest = b"".join(pieces), 4000 if rng.random() < 0.9 else 2 * length
+        found_rows, found = [], []
+        cut = 0
+        while cut < len(stream):
+            step = rng.randrange(1, longest)
+            result = parser.feed(stream[cut : cut + step])
+            cut += step
+            found_rows.append(result.rows)
+            found.extend((result.ends - length).tolist())
+        before = place
+        good = np.concatenate(found_rows)
+        sent = good[:, -2] + (good[:, -1].astype(np.uint16) << 8)
+        if np.any(crc16_rows(good[:, covered], polynomial, final) != sent):
+            raise FuzzError("a frame with a wrong checksum was accepted")
+        if np.any(good[:, : len(header)] != np.frombuffer(header, np.uint8)):
+            raise FuzzError("a frame with a wrong header was accepted")
+        for row in good[:: max(1, len(good) // 20)]:
+            decode(row.tobytes())
+        overlapped += _overlapped(set(whole), found, length)
+        accepted += len(found)
+        whole_total += len(whole)
+    pending = parser.fed - parser.accepted * length - parser.rejected
+    if parser.fed != before or parser.accepted != accepted or not 0 <= pending < length:
+        raise FuzzError("the parser's counters do not add up")
+    return Outcome(frames, accepted, frames - whole_total, overlapped)
+
+
+def _valid_rows(
+    rng: random.Random, count: int, length: int, header: bytes, covered: slice, polynomial: int, final: int
+) -> NDArray[np.uint8]:
+    rows = np.frombuffer(rng.randbytes(count * length), np.uint8).reshape(count, length).copy()
+    style = rng.randrange(4)
+    if style == 1:  # a header byte stands at the same place of every payload
+        rows[:, rng.randrange(len(header), length - 2)] = header[0]
+    elif style == 2:  # payloads of nothing but header bytes
+        fill = (header * length)[: length - 2]
+        rows[:, :-2] = np.frombuffer(fill, np.uint8)
+    elif style == 3:  # a sensor at rest: nothing changes
+        rows[:] = rows[0]
+    rows[:, : len(header)] = np.frombuffer(header, np.uint8)
+    crc = crc16_rows(rows[:, covered], polynomial, final)
+    rows[:, -2], rows[:, -1] = crc & 0xFF, crc >> 8
+    return rows
+
+
+def _overlapped(whole: set[int], found: list[int], length: int) -> int:
+    """How many whole frames were not given out; each must overlap one that was, and that began earlier."""
+    starts = np.array(found, dtype=np.int64)
+    missing = whole.difference(found)
+    for place in missing:
+        i = int(np.searchsorted(starts, place)) - 1
+        if i < 0 or starts[i] + length <= place:
+            raise FuzzError(f"the whole frame at byte {place} was not given out")
+    return len(missing)
+
+
+def fuzz_bota(frames: int, seed: int) -> Outcome:
+    return fuzz_stream(bota.Parser(), b"\xaa", slice(1, -2), 0x8408, 0xFFFF, bota.Sample.decode, frames, seed)
+
+
+def fuzz_ft300(frames: int, seed: int) -> Outcome:
+    return fuzz_stream(
+        robotiq_ft300.Parser(),
+        b"\x20\x4e",
+        slice(0, -2),
+        0xA001,
+        0,
+        robotiq_ft300.Sample.decode,
+        frames,
+        seed,
+    )
+
+
+# Single messages.
+
+
+def fuzz_messages(
+    valid: Callable[[random.Random], bytes],
+    judge: Callable[[bytes], None],
+    frames: int,
+    seed: int,
+) -> Outcome:
+    """`judge` decodes, raises ProtocolError for what it refuses and FuzzError for what it should have."""
+    rng = random.Random(seed)
+    accepted = 0
+    for _ in range(frames):
+        frame = data = valid(rng)
+        if rng.random() < 0.33:
+            data = mutated(frame, rng, b"\xff")
+        try:
+            judge(data)
+        except ProtocolError:
+            if data == frame:
+                raise FuzzError(f"the valid frame {frame.hex(' ')} was refused") from None
+        else:
+            accepted += 1
+    return Outcome(frames, accepted, frames - accepted)
+
+
+def same(got: object, expected: object, data: bytes) -> None:
+    if got != expected:
+        raise FuzzError(f"{data.hex(' ')} was accepted, but encodes to {got!r}")
+
+
+def judge_rdt(data: bytes) -> None:
+    batch = ati_rdt.decode_records([data])
+    if len(data) % ati_rdt.RECORD_BYTES == 0 and data:
+        same(len(batch), len(data) // ati_rdt.RECORD_BYTES, data)
+    else:
+        same((len(batch), batch.rejected), (0, 1), data)
+    record = ati_rdt.Record.decode(data)
+    same(record.encode(), data, data)
+    same((record.rdt_sequence, *record.counts), (int(batch.rdt_sequence[0]), *batch.counts[0].tolist()), data)
+
+
+def valid_modbus(rng: random.Random) -> bytes:
+    body = bytes([9, 4, 6]) + rng.randbytes(6)
+    return body + crc16(body, 0xA001, 0).to_bytes(2, "little")
+
+
+def judge_2f(data: bytes) -> None:
+    registers = modbus.decode_read_response(data, robotiq_2f.UNIT, 3, function=modbus.READ_INPUT)
+    same(crc16(data[:-2], 0xA001, 0), int.from_bytes(data[-2:], "little"), data)
+    status = robotiq_2f.Status.decode(registers)
+    same(status, robotiq_2f.Status.decode(status.encode()), data)
+
+
+def judge_cia402(data: bytes) -> None:
+    feedback = cia402.Feedback.decode(data)
+    same(feedback.encode(), data, data)
+    same(cia402.Motion.decode(data).encode(), data, data)
+    same(canopen.Emergency.decode(data).encode(), data, data)
+    same(cia402.Setpoint.decode(data[:7]).encode(), data[:7], data)
+    try:
+        present = cia402.state(feedback.statusword)
+    except ProtocolError:
+        return
+    cia402.controlword_toward(present, cia402.State.OPERATION_ENABLED)
+
+
+def judge_cia406(data: bytes) -> None:
+    same(cia406.Position.decode(data).encode(), data, data)
+
+
+def valid_odrive(rng: random.Random) -> bytes:
+    kind = rng.choice((0x01, 0x09, 0x0B, 0x0C, 0x14, 0x15, 0x17, 0x1C))
+    return bytes([kind]) + rng.randbytes(8)
+
+
+def judge_odrive(data: bytes) -> None:
+    """The first byte stands for the command; both firmwares read what follows."""
+    if not data or len(data) > 9:
+        raise ProtocolError("not a CAN frame")
+    frame = CanFrame(5 << 5 | data[0] & 0x1F, data[1:])
+    refused = 0
+    for firmware in odrive_can.Firmware:
+        try:
+            node, message = odrive_can.decode(frame, firmware)
+        except ProtocolError:
+            refused += 1
+            continue
+        again = odrive_can.decode(odrive_can.encode(node, message), firmware)
+        same(repr(again), repr((5, message)), data)  # by text: NaN is not equal to itself
+    if refused == len(odrive_can.Firmware):
+        raise ProtocolError("refused by both")
+
+
+def judge_mit(data: bytes) -> None:
+    refused = 0
+    for dialect in mit_can.Dialect:
+        try:
+            same(mit_can.Feedback.decode(data, dialect).encode(dialect), data, data)
+        except ProtocolError:
+            refused += 1
+    try:
+        motor = mit_can.RANGES["AK80-9"]
+        same(mit_can.Command.decode(data, motor).encode(motor), data, data)
+    except ProtocolError:
+        refused += 1
+    if refused == 3:
+        raise ProtocolError("refused by all")
+
+
+def valid_damiao(rng: random.Random) -> bytes:
+    return struct.pack("<HBBf", rng.randrange(16), 0x33, rng.choice((9, 21, 22, 23)), rng.random())
+
+
+def judge_damiao(data: bytes) -> None:
+    answer = damiao.Answer.decode(data)
+    same(repr(damiao.Answer.decode(answer.encode())), repr(answer), data)
+
+
+def valid_amt21(rng: random.Random) -> bytes:
+    value = rng.randrange(1 << 14)
+    odd = bin(value & 0x2AAA).count("1") % 2 == 0
+    even = bin(value & 0x1555).count("1") % 2 == 0
+    return struct.pack("<H", odd << 15 | even << 14 | value)
+
+
+def judge_amt21(data: bytes) -> None:
+    counts = amt21.decode(data)
+    (word,) = struct.unpack("<H", data)
+    if (word & 0xAAAA).bit_count() % 2 == 0 or (word & 0x5555).bit_count() % 2 == 0:
+        raise FuzzError(f"{data.hex(' ')} has wrong check bits and was accepted")
+    same(amt21.encode(counts), data, data)
+
+
+def valid_moteus(rng: random.Random) -> bytes:
+    head = bytes.fromhex("240400") + rng.randbytes(8) + bytes.fromhex("230d") + rng.randbytes(3)
+    return head + b"\x50" * rng.randrange(4)
+
+
+def judge_moteus(data: bytes) -> None:
+    moteus.Reply.decode(data)
+
+
+def messages(
+    valid: Callable[[random.Random], bytes], judge: Callable[[bytes], None]
+) -> Callable[[int, int], Outcome]:
+    return lambda frames, seed: fuzz_messages(valid, judge, frames, seed)
+
+
+CAMPAIGNS: dict[str, Callable[[int, int], Outcome]] = {
+    "bota": fuzz_bota,
+    "robotiq_ft300": fuzz_ft300,
+    "ati_rdt": messages(lambda rng: rng.randbytes(36), judge_rdt),
+    "robotiq_2f": messages(valid_modbus, judge_2f),
+    "cia402": messages(lambda rng: rng.randbytes(8), judge_cia402),
+    "cia406": messages(lambda rng: rng.randbytes(4), judge_cia406),
+    "odrive_can": messages(valid_odrive, judge_odrive),
+    "mit_can": messages(lambda rng: rng.randbytes(rng.choice((6, 8))), judge_mit),
+    "damiao": messages(valid_damiao, judge_damiao),
+    "amt21": messages(valid_amt21, judge_amt21),
+    "moteus": messages(valid_moteus, judge_moteus),
+}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("--frames", type=int, default=1_000_000)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--codec", choices=sorted(CAMPAIGNS))
+    options = arguments.parse_args()
+    print(f"{'codec':14s} {'frames':>9s} {'accepted':>9s} {'refused':>9s} {'overlapped':>10s} {'s':>6s}")
+    for name in [options.codec] if options.codec else CAMPAIGNS:
+        started = time.perf_counter()
+        outcome = CAMPAIGNS[name](options.frames, options.seed)
+        print(
+            f"{name:14s} {outcome.frames:9d} {outcome.accepted:9d} {outcome.refused:9d} "
+            f"{outcome.overlapped:10d} {time.perf_counter() - started:6.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
