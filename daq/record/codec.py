@@ -1,0 +1,90 @@
+"""Blocks to bytes and back: schema `heft.Block`, version 1, as `layout.BLOCK_SCHEMA_TEXT` says. Pure."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from daq.errors import RecordingError
+from drivers.block import Block
+from drivers.stream import Stream
+
+__all__ = ["DTYPES", "VERSION", "decode", "encode", "size_of"]
+
+MAGIC = b"HEFT"
+VERSION = 1
+HEADER = struct.Struct("<4sHHIIq4sI")
+HAS_REQUEST, HAS_TICKS, HAS_VALIDITY = 1, 2, 4
+
+#: Types of numbers that a Block may hold, by their name in the header.
+DTYPES = {
+    name.encode().ljust(4, b"\0"): np.dtype(name)
+    for name in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8")
+}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def encode(block: Block) -> bytes:
+    """A Block as one message. The stream itself is described once, in the channel."""
+    flags = 0
+    parts = [np.ascontiguousarray(block.host_ns, "<i8").data]
+    if block.request_ns is not None:
+        flags |= HAS_REQUEST
+        parts.append(np.ascontiguousarray(block.request_ns, "<i8").data)
+    if block.ticks is not None:
+        flags |= HAS_TICKS
+        parts.append(np.ascontiguousarray(block.ticks, "<i8").data)
+    parts.append(np.ascontiguousarray(block.values).data)
+    if block.validity.any():
+        flags |= HAS_VALIDITY
+        parts.append(np.ascontiguousarray(block.validity).data)
+    n, k = block.values.shape
+    dtype = _NAMES[block.values.dtype]
+    return b"".join((HEADER.pack(MAGIC, VERSION, flags, n, k, block.sequence, dtype, 0), *parts))
+
+
+def decode(data: bytes, stream: Stream) -> Block:
+    """Inverse of `encode`; arrays are read-only views of `data`. Anything else raises RecordingError."""
+    if len(data) < HEADER.size:
+        raise RecordingError(
+            f"{stream.name}: a Block of {len(data)} bytes, its header alone has {HEADER.size}"
+        )
+    magic, version, flags, n, k, sequence, dtype_name, zero = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise RecordingError(f"{stream.name}: a Block begins with {magic!r}, expected {MAGIC!r}")
+    if version != VERSION:
+        raise RecordingError(
+            f"{stream.name}: a Block of version {version}, this program reads {VERSION}; "
+            "read it with the version of Heft that wrote it (see the recording's metadata)"
+        )
+    dtype = DTYPES.get(dtype_name)
+    if dtype is None or dtype != np.dtype(stream.dtype) or k != stream.width or zero or flags & ~7:
+        raise RecordingError(
+            f"{stream.name}: a Block of {k} columns {dtype_name!r} with flags {flags:#x}, "
+            f"the channel describes {stream.width} columns {stream.dtype!r}"
+        )
+    expected = size_of(n, k, dtype.itemsize, flags)
+    if len(data) != expected:
+        raise RecordingError(f"{stream.name}: a Block of {len(data)} bytes, its header says {expected}")
+    at = HEADER.size
+    host_ns = np.frombuffer(data, "<i8", n, at)
+    request_ns = ticks = None
+    if flags & HAS_REQUEST:
+        at += 8 * n
+        request_ns = np.frombuffer(data, "<i8", n, at)
+    if flags & HAS_TICKS:
+        at += 8 * n
+        ticks = np.frombuffer(data, "<i8", n, at)
+    values = np.frombuffer(data, dtype, n * k, at + 8 * n).reshape(n, k)
+    if flags & HAS_VALIDITY:
+        validity = np.frombuffer(data, np.uint8, n * k, len(data) - n * k).reshape(n, k)
+    else:
+        validity = np.zeros((n, k), np.uint8)
+    return Block(stream, sequence, host_ns, values, validity, request_ns, ticks)
+
+
+def size_of(n: int, k: int, itemsize: int, flags: int) -> int:
+    """Length in bytes of a Block of n samples and k columns."""
+    times = 1 + bool(flags & HAS_REQUEST) + bool(flags & HAS_TICKS)
+    return HEADER.size + n * (8 * times + k * (itemsize + bool(flags & HAS_VALIDITY)))

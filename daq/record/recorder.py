@@ -1,0 +1,215 @@
+"""The recorder of a session: takes what happens without waiting, and writes it from a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any, Self
+
+from daq.clock import HostClock
+from daq.errors import RecordError
+from daq.record import plain
+from daq.record.writer import Writer
+from drivers.block import Block
+from drivers.stream import Stream
+
+__all__ = ["FLUSH_S", "Recorder"]
+
+#: Real time between two flushes to the disk [s]: a killed process loses at most this and the time that a
+#: flush takes; together they stay below 0.5 s.
+FLUSH_S = 0.25
+#: Places in the queue beyond its capacity, so that what is said about a full queue can still be recorded.
+RESERVE = 256
+
+
+class Recorder:
+    """Records one session into `path`, which is `NAME.mcap.partial` until it is whole.
+
+        async with Recorder(Path("session.mcap"), clock) as recorder:
+            recorder.describe(stream)
+            recorder.block(block)
+            recorder.event("segment_start", segment="excitation", use="identification")
+
+    No method waits. A full queue, and a disk that cannot be written, raise RecordError: a sample is never
+    dropped in silence. `capacity` is the number of Blocks that may wait for the writer. While more than half
+    of that wait, simulated time stands still: a session as fast as possible is slowed down, not failed.
+    """
+
+    def __init__(self, path: Path, clock: HostClock, *, capacity: int = 4096) -> None:
+        self._final = Path(path)
+        self._partial = self._final.with_name(self._final.name + ".partial")
+        self._clock = clock
+        self._capacity = capacity
+        self._queue: Queue[Callable[[], object] | None] = Queue()
+        self._refused: dict[str, int] = {}
+        self._hold: AbstractContextManager[None] | None = None
+        self._throttling = False
+        self._failure: Exception | None = None
+        self._failure_told = False
+        self._renamed = False
+        self._open = False
+        self._writer: Writer
+        self._loop: asyncio.AbstractEventLoop
+        self._finished: asyncio.Event
+
+    @property
+    def path(self) -> Path:
+        """Where the recording is: with `.partial` until it is whole."""
+        return self._final if self._renamed else self._partial
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Samples in the file per stream; up to the last flush while recording, all of them afterwards."""
+        return dict(self._writer.counts)
+
+    async def __aenter__(self) -> Self:
+        for path in (self._final, self._partial):
+            if path.exists():
+                raise RecordError(f"{path} exists; move it away, or record under another name (--out)")
+        try:
+            self._final.parent.mkdir(parents=True, exist_ok=True)
+            raw = open(self._partial, "xb", buffering=0)  # noqa: ASYNC230, SIM115 - once; closed by the thread
+            self._writer = Writer(raw, self._clock.utc_offset_ns)
+        except OSError as exc:
+            raise self._cannot_write(exc) from exc
+        self._loop = asyncio.get_running_loop()
+        self._finished = asyncio.Event()
+        self._open = True
+        Thread(target=self._write, args=(raw,), name=f"recorder {self._final.name}", daemon=True).start()
+        return self
+
+    async def __aexit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        """Write what is queued, finish the file, rename it. Cancellation waits until that is done."""
+        if self._refused:
+            with suppress(RecordError):  # told below
+                self.note("heft.refused", self._refused)
+        self._open = False
+        self._queue.put(None)
+        cancelled = None
+        with self._clock.hold():
+            self._release()
+            while not self._finished.is_set():
+                try:
+                    await self._finished.wait()
+                except asyncio.CancelledError as cancel:
+                    cancelled = cancel
+        if self._failure is not None and (exc is None or not self._failure_told):
+            raise self._cannot_write(self._failure)
+        if cancelled is not None:
+            raise cancelled
+
+    def describe(self, stream: Stream) -> None:
+        """Open a stream's channels, so that it is in the file even if no sample comes."""
+        self._put(partial(self._writer.describe, stream), RESERVE)
+
+    def block(self, block: Block) -> None:
+        """Record a Block. Blocks of one stream are written in the order of the calls."""
+        try:
+            self._put(partial(self._writer.block, block))
+        except RecordError:
+            name = block.stream.name
+            self._refused[name] = self._refused.get(name, 0) + len(block)
+            raise
+
+    def event(self, name: str, *, t_ns: int | None = None, **facts: Any) -> None:
+        """Record that something happened, at host time `t_ns` [ns] (default: now)."""
+        t_ns = self._clock.now_ns() if t_ns is None else t_ns
+        text = plain.dumps({"t_ns": t_ns, "name": name, **facts})
+        self._put(partial(self._writer.event, t_ns, text), RESERVE)
+
+    def attach(self, name: str, media_type: str, data: bytes) -> None:
+        """Put a file into the recording."""
+        self._put(partial(self._writer.attach, name, media_type, self._clock.now_ns(), data), RESERVE)
+
+    def note(self, name: str, entries: Mapping[str, Any]) -> None:
+        """Record metadata: text as it is, all else as JSON. Of notes with one name, the last one counts."""
+        texts = {
+            key: value if isinstance(value, str) else plain.dumps(value) for key, value in entries.items()
+        }
+        self._put(partial(self._writer.note, name, texts), RESERVE)
+
+    def _put(self, job: Callable[[], object], reserve: int = 0) -> None:
+        if self._failure is not None:
+            self._failure_told = True
+            raise self._cannot_write(self._failure)
+        if not self._open:
+            raise RecordError(f"{self._final}: nothing can be recorded outside `async with`")
+        waiting = self._queue.qsize()
+        if waiting >= self._capacity + reserve:
+            raise RecordError(
+                f"{self._final}: {waiting} blocks wait for the disk, the limit is {self._capacity}; "
+                "record fewer streams, or to a faster disk (--out)"
+            )
+        self._queue.put(job)
+        if self._hold is None and waiting >= self._capacity // 2:
+            self._hold = self._clock.hold()
+            self._hold.__enter__()
+            self._throttling = True
+
+    def _release(self) -> None:
+        """Let simulated time go on; in the loop's thread."""
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            hold.__exit__(None, None, None)
+
+    def _write(self, raw: Any) -> None:
+        """The thread: jobs in order, flushes by real time (host time may be simulated), the end."""
+        try:
+            with raw:
+                due = time.monotonic() + FLUSH_S
+                while True:
+                    try:
+                        job = self._queue.get(timeout=max(0.0, due - time.monotonic()))
+                    except Empty:
+                        job = _nothing
+                    if job is None:
+                        break
+                    job()
+                    if time.monotonic() >= due:
+                        if self._writer.flush():
+                            os.fdatasync(raw.fileno())
+                        due = time.monotonic() + FLUSH_S
+                    if self._throttling and self._queue.qsize() <= self._capacity // 4:
+                        self._throttling = False
+                        self._call(self._release)
+                self._writer.finish()
+                os.fsync(raw.fileno())
+            self._rename()
+        except Exception as exc:
+            self._failure = exc
+            self._call(self._release)
+        finally:
+            self._call(self._finished.set)
+
+    def _rename(self) -> None:
+        """The file is whole: give it its name, and make sure that the name lasts."""
+        self._partial.rename(self._final)
+        self._renamed = True
+        directory = os.open(self._final.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is gone: nobody waits any more
+            self._loop.call_soon_threadsafe(function)
+
+    def _cannot_write(self, exc: Exception) -> RecordError:
+        if isinstance(exc, RecordError):
+            return exc
+        return RecordError(
+            f"{self._partial}: cannot be written: {exc}; free some space or record elsewhere (--out); "
+            "what was complete before can be read"
+        )
+
+
+def _nothing() -> None:
+    """The job when there is none."""

@@ -1,0 +1,150 @@
+"""The contents of a recording's file, from its index where there is one."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import BinaryIO
+
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+from mcap.records import AttachmentIndex, Channel, ChunkIndex, Metadata, MetadataIndex
+
+from daq.record import layout
+from daq.record.extent import Extent
+from daq.record.file import MAGIC
+from daq.recording.chunks import RECORD, ChunkEntry, DamageError
+from daq.recording.recovery import DamagedChunk
+
+__all__ = ["Contents", "read_attachment", "read_index", "read_metadata"]
+
+_FOOTER = struct.Struct("<BQQQI")  # opcode, length, summary's start, offsets' start, CRC
+_ATTACHMENT = struct.Struct("<QQI")  # log time, create time, length of the name
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a file holds and where; filled by `read_index` or, record by record, by `scan`.
+
+    `attachments` are (offset, length) of the records. `surveyed`: every chunk has been unpacked and checked.
+    """
+
+    complete: bool
+    surveyed: bool
+    channels: dict[int, Channel] = field(default_factory=dict)
+    chunks: list[ChunkEntry] = field(default_factory=list)
+    attachments: dict[str, tuple[int, int]] = field(default_factory=dict)
+    metadata: dict[str, dict[str, str]] = field(default_factory=dict)
+    extents: dict[str, Extent] = field(default_factory=dict)
+    damaged: list[DamagedChunk] = field(default_factory=list)
+    lost_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def read_index(file: BinaryIO, size: int) -> Contents:
+    """The contents by the summary at the end of the file; DamageError if it is missing or not as written."""
+    contents = Contents(complete=True, surveyed=False)
+    metadata: list[MetadataIndex] = []
+    for opcode, body in _summary(file, size):
+        stream = ReadDataStream(BytesIO(body))
+        match opcode:
+            case Opcode.CHANNEL:
+                channel = Channel.read(stream)
+                contents.channels[channel.id] = channel
+            case Opcode.CHUNK_INDEX:
+                contents.chunks.append(_entry(ChunkIndex.read(stream)))
+            case Opcode.ATTACHMENT_INDEX:
+                attachment = AttachmentIndex.read(stream)
+                contents.attachments[attachment.name] = (attachment.offset, attachment.length)
+            case Opcode.METADATA_INDEX:
+                metadata.append(MetadataIndex.read(stream))
+    for index in metadata:
+        try:
+            contents.metadata[index.name] = read_metadata(_read(file, index.offset, index.length))[1]
+        except DamageError as exc:
+            contents.notes.append(f"the note {index.name!r} at byte {index.offset} is damaged: {exc}")
+    extents = contents.metadata.get(layout.EXTENTS_NOTE)
+    if extents is None:
+        raise DamageError(f"the note {layout.EXTENTS_NOTE!r} is missing or damaged")
+    contents.extents = {
+        name: Extent.from_json(text) for name, text in extents.items() if name != layout.CHECKSUM_KEY
+    }
+    return contents
+
+
+def _summary(file: BinaryIO, size: int) -> list[tuple[int, bytes]]:
+    """Opcode and body of every record of the summary section, after checking its CRC."""
+    tail = _FOOTER.size + len(MAGIC)
+    if size < tail + len(MAGIC):
+        raise DamageError("the file was not finished")
+    end = _read(file, size - tail, tail)
+    opcode, length, start, _, crc = _FOOTER.unpack_from(end)
+    if not end.endswith(MAGIC) or opcode != Opcode.FOOTER or length != _FOOTER.size - RECORD.size:
+        raise DamageError("the file was not finished")
+    if not len(MAGIC) <= start <= size - tail:
+        raise DamageError(f"the index begins at byte {start} of {size}" if start else "there is no index")
+    data = _read(file, start, size - tail - start)
+    if zlib.crc32(data + end[: _FOOTER.size - 4]) != crc:
+        raise DamageError("the index does not have the CRC that was written")
+    records, at = [], 0
+    while at < len(data):
+        opcode, length = RECORD.unpack_from(data, at)
+        at += RECORD.size + length
+        records.append((opcode, data[at - length : at]))
+    return records
+
+
+def _entry(index: ChunkIndex) -> ChunkEntry:
+    return ChunkEntry(
+        index.chunk_start_offset,
+        index.chunk_length,
+        index.compression,
+        index.compressed_size,
+        index.uncompressed_size,
+        index.message_start_time,
+        index.message_end_time,
+        frozenset(index.message_index_offsets),
+    )
+
+
+def read_metadata(record: bytes) -> tuple[str, dict[str, str]]:
+    """Name and entries of a metadata record, or DamageError: only those with Heft's checksum are believed."""
+    opcode, length = RECORD.unpack_from(record)
+    if opcode != Opcode.METADATA or RECORD.size + length != len(record):
+        raise DamageError("it is not a metadata record")
+    try:
+        metadata = Metadata.read(ReadDataStream(BytesIO(record[RECORD.size :])))
+    except (McapError, struct.error, UnicodeDecodeError) as exc:
+        raise DamageError(f"it cannot be read ({exc})") from exc
+    entries = metadata.metadata
+    if layout.CHECKSUM_KEY not in entries:
+        raise DamageError("it has no checksum")
+    if entries[layout.CHECKSUM_KEY] != layout.checksum(metadata.name, entries):
+        raise DamageError("its checksum is not the one that was written")
+    return metadata.name, entries
+
+
+def read_attachment(record: bytes) -> tuple[str, bytes]:
+    """Name and data of an attachment record, or DamageError."""
+    opcode, length = RECORD.unpack_from(record)
+    body = record[RECORD.size :]
+    if opcode != Opcode.ATTACHMENT or length != len(body) or length < _ATTACHMENT.size + 16:
+        raise DamageError("it is not an attachment")
+    if zlib.crc32(body[:-4]) != int.from_bytes(body[-4:], "little"):
+        raise DamageError("its CRC is not the one that was written")
+    stream = ReadDataStream(BytesIO(body))
+    stream.read(16)
+    name = stream.read_prefixed_string()
+    stream.read_prefixed_string()
+    return name, stream.read(stream.read8())
+
+
+def _read(file: BinaryIO, offset: int, length: int) -> bytes:
+    file.seek(offset)
+    data = file.read(length)
+    if len(data) < length:
+        raise DamageError(f"the file ends {length - len(data)} bytes too early")
+    return data

@@ -1,0 +1,294 @@
+"""Reading a recording: whole, still `.partial`, cut off or damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import numpy as np
+from mcap.exceptions import McapError
+
+from daq.errors import RecordingError
+from daq.record import layout
+from daq.record.codec import decode
+from daq.record.extent import Extent
+from daq.record.file import MAGIC
+from daq.recording.chunks import ChunkEntry, DamageError, messages, survey, unpack
+from daq.recording.columns import Columns
+from daq.recording.contents import Contents, read_attachment, read_index
+from daq.recording.event import Event, Segment, segments
+from daq.recording.recovery import DamagedChunk, Recovery
+from daq.recording.scan import scan
+from drivers.block import Block
+from drivers.stream import Stream
+
+__all__ = ["Recording"]
+
+
+class Recording:
+    """One file. Nothing is kept open; each call reads what it needs, a chunk at a time, and checks every CRC.
+
+        recording = Recording.open("session.mcap")
+        motion = recording.columns("arm.motion")
+        motion.host_ns, motion["joint1.position"], motion.gaps
+
+    A damaged chunk is skipped: its samples are a gap. `recovery` says which chunks those are.
+    """
+
+    def __init__(self, path: Path, contents: Contents) -> None:
+        self.path = path
+        self._contents = contents
+        self._damaged = {chunk.offset: chunk for chunk in contents.damaged}
+        self._channels: dict[str, int] = {}
+        self._event_channel: int | None = None
+        streams = {}
+        for number, channel in contents.channels.items():
+            if channel.topic.startswith(layout.BLOCK_PREFIX):
+                stream = _stream(path, channel.topic, channel.metadata)
+                streams[stream.name] = stream
+                self._channels[stream.name] = number
+            elif channel.topic == layout.EVENT_TOPIC:
+                self._event_channel = number
+        self.streams: Mapping[str, Stream] = streams
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Open by the index where there is one, else by reading through the file; see `recovery`."""
+        path = Path(path)
+        try:
+            with path.open("rb") as file:
+                contents = _contents(path, file)
+        except OSError as exc:
+            raise RecordingError(f"{path}: cannot be read: {exc.strerror or exc}; check the path") from exc
+        except (McapError, struct.error, ValueError, KeyError, TypeError) as exc:
+            if isinstance(exc, RecordingError):
+                raise
+            raise RecordingError(f"{path}: its records are not laid out as MCAP says: {exc}") from exc
+        recording = cls(path, contents)
+        if not recording.streams and recording._event_channel is None:
+            if contents.chunks and not contents.damaged:
+                raise RecordingError(
+                    f"{path}: an MCAP file without Heft's channels ({layout.BLOCK_PREFIX}...); "
+                    "turn it into a recording with `heft import`"
+                )
+            raise RecordingError(
+                f"{path}: nothing could be recovered: it holds no whole chunk of a recording; record again"
+            )
+        return recording
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        """What could be read and what could not. Checks every chunk of the file."""
+        contents = self._contents
+        notes = list(contents.notes)
+        extents = contents.extents
+        if not contents.surveyed:
+            extents = dict.fromkeys(self.streams, Extent())
+            with self.path.open("rb") as file:
+                for entry in contents.chunks:
+                    data = self._unpack(file, entry)
+                    if data is not None:
+                        for name, extent in survey(data, contents.channels).extents.items():
+                            extents[name] = extents[name].merged(extent)
+            for name in self.attachments:
+                try:
+                    self.attachment(name)
+                except RecordingError as exc:
+                    notes.append(str(exc))
+        bad = self._damaged.keys() & {entry.offset for entry in contents.chunks}
+        return Recovery(
+            contents.complete,
+            len(contents.chunks) - len(bad),
+            {name: extents[name].samples if name in extents else 0 for name in self.streams},
+            tuple(self._damaged[offset] for offset in sorted(self._damaged)),
+            contents.lost_bytes,
+            tuple(notes),
+        )
+
+    def blocks(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Iterator[Block]:
+        """Blocks of a stream as they were recorded, cut to samples with `start_ns <= host time < end_ns`.
+
+        One chunk is in memory at a time; chunks outside the interval are not read.
+        """
+        stream = self._stream(name)
+        extent = self._contents.extents.get(name, Extent())
+        latest_ns = None if end_ns is None else end_ns + extent.longest_ns
+        for data in self._messages(self._channels[name], start_ns, latest_ns):
+            block = decode(data, stream)
+            if start_ns is None and end_ns is None:
+                yield block
+            else:
+                yield from _cut(block, start_ns, end_ns)
+
+    def columns(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Columns:
+        """All samples of a stream (with `start_ns <= host time < end_ns`) as arrays."""
+        return Columns.of(self._stream(name), self.blocks(name, start_ns, end_ns))
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """What happened, in the order of time."""
+        if self._event_channel is None:
+            return ()
+        found = map(Event.from_json, self._messages(self._event_channel))
+        return tuple(sorted(found, key=lambda event: event.t_ns))
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Parts of the session with a purpose, in the order of their starts."""
+        return segments(self.events, self._span_ns[1])
+
+    @property
+    def metadata(self) -> Mapping[str, Mapping[str, str]]:
+        """Notes by name; each a table of texts (what was not text is JSON)."""
+        return {
+            name: {key: value for key, value in entries.items() if key != layout.CHECKSUM_KEY}
+            for name, entries in self._contents.metadata.items()
+        }
+
+    @property
+    def attachments(self) -> tuple[str, ...]:
+        """Names of the attached files."""
+        return tuple(self._contents.attachments)
+
+    def attachment(self, name: str) -> bytes:
+        """An attached file."""
+        if name not in self._contents.attachments:
+            known = ", ".join(self.attachments) or "none"
+            raise RecordingError(f"{self.path}: no attached file {name!r}; there are: {known}")
+        offset, length = self._contents.attachments[name]
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            try:
+                return read_attachment(file.read(length))[1]
+            except DamageError as exc:
+                raise RecordingError(
+                    f"{self.path}: the attached file {name!r} at byte {offset} is damaged: {exc}"
+                ) from exc
+
+    @property
+    def duration_s(self) -> float:
+        """From the first to the last sample of all streams [s]."""
+        first_ns, last_ns = self._span_ns
+        return (last_ns - first_ns) * 1e-9
+
+    @property
+    def utc_offset_ns(self) -> int:
+        """UTC minus host time [ns]."""
+        try:
+            return int(self._contents.metadata[layout.FILE_NOTE][layout.UTC_OFFSET_KEY])
+        except (KeyError, ValueError) as exc:
+            raise RecordingError(
+                f"{self.path}: the offset to UTC is missing: the note {layout.FILE_NOTE!r} is damaged or lost"
+            ) from exc
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what was recorded: of each stream by name, its description and its Blocks by number.
+
+        It does not depend on how the Blocks are packed into the file.
+        """
+        total = hashlib.sha256()
+        for name in sorted(self.streams):
+            total.update(json.dumps(self.streams[name].to_dict()).encode())
+            hashes = [
+                (decode(data, self.streams[name]).sequence, hashlib.sha256(data).digest())
+                for data in self._messages(self._channels[name])
+            ]
+            for _, digest in sorted(hashes):
+                total.update(digest)
+        return total.hexdigest()
+
+    @property
+    def _span_ns(self) -> tuple[int, int]:
+        extents = [extent for extent in self._contents.extents.values() if extent.blocks]
+        return min((e.first_ns for e in extents), default=0), max((e.last_ns for e in extents), default=0)
+
+    def _stream(self, name: str) -> Stream:
+        try:
+            return self.streams[name]
+        except KeyError:
+            known = ", ".join(self.streams) or "none"
+            raise RecordingError(f"{self.path}: no stream {name!r}; there are: {known}") from None
+
+    def _messages(
+        self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
+    ) -> Iterator[bytes]:
+        """Messages of a channel, from the chunks with log times in `start_ns <= t < latest_ns`."""
+        with self.path.open("rb") as file:
+            for entry in self._contents.chunks:
+                if (
+                    channel not in entry.channels
+                    or (start_ns is not None and entry.end_ns < start_ns)
+                    or (latest_ns is not None and entry.start_ns >= latest_ns)
+                ):
+                    continue
+                data = self._unpack(file, entry)
+                if data is not None:
+                    for message in messages(data, channel):
+                        yield data[message.start : message.end]
+
+    def _unpack(self, file: BinaryIO, entry: ChunkEntry) -> bytes | None:
+        """A chunk's records; None, and entered as damaged, where they are not what was written."""
+        try:
+            return unpack(file, entry)
+        except DamageError as exc:
+            streams = tuple(name for name, number in self._channels.items() if number in entry.channels)
+            self._damaged[entry.offset] = DamagedChunk(
+                entry.offset, str(exc), entry.start_ns, entry.end_ns, streams
+            )
+            return None
+
+
+def _contents(path: Path, file: BinaryIO) -> Contents:
+    size = path.stat().st_size
+    if size == 0:
+        raise RecordingError(f"{path}: the file is empty; the recorder was stopped before it wrote anything")
+    if file.read(len(MAGIC)) != MAGIC:
+        raise RecordingError(f"{path}: not an MCAP file: it does not begin with {MAGIC!r}")
+    try:
+        return read_index(file, size)
+    except DamageError as exc:
+        contents = scan(file, size)
+        if contents.complete:
+            contents.notes.append(f"read without the index: {exc}")
+        return contents
+
+
+def _stream(path: Path, topic: str, metadata: Mapping[str, str]) -> Stream:
+    try:
+        stream = Stream.from_dict(json.loads(metadata[layout.STREAM_KEY]))
+    except (ValueError, KeyError, TypeError) as exc:
+        raise RecordingError(f"{path}: {topic}: its description of the stream cannot be read: {exc}") from exc
+    if layout.block_topic(stream.name) != topic:
+        raise RecordingError(f"{path}: {topic}: describes another stream, {stream.name!r}")
+    return stream
+
+
+def _cut(block: Block, start_ns: int | None, end_ns: int | None) -> Iterator[Block]:
+    """The runs of a Block's samples that lie in an interval of host time."""
+    inside = np.ones(len(block), np.bool_)
+    if start_ns is not None:
+        inside &= block.host_ns >= start_ns
+    if end_ns is not None:
+        inside &= block.host_ns < end_ns
+    if inside.all():
+        yield block
+        return
+    edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
+    for first, last in edges.reshape(-1, 2):
+        part = slice(int(first), int(last))
+        yield replace(
+            block,
+            sequence=block.sequence + int(first),
+            host_ns=block.host_ns[part],
+            values=block.values[part],
+            validity=block.validity[part],
+            request_ns=None if block.request_ns is None else block.request_ns[part],
+            ticks=None if block.ticks is None else block.ticks[part],
+        )

@@ -1,0 +1,140 @@
+"""The contents of a file without a usable index: record by record, past damage, up to where it is cut.
+
+Chunks, attachments and Heft's metadata carry checksums and are believed only with them. The places where a
+chunk seems to begin are looked up first. A record that cannot be believed and claims to reach across such a
+place is not followed: reading goes on at the chunk. So a damaged length costs its own record alone.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+from mcap.opcode import Opcode
+
+from daq.record.extent import Extent
+from daq.record.file import MAGIC
+from daq.recording.chunks import RECORD, ChunkEntry, DamageError, survey, unpack
+from daq.recording.contents import Contents, read_attachment, read_metadata
+from daq.recording.recovery import DamagedChunk
+
+__all__ = ["scan"]
+
+_CHUNK = struct.Struct(
+    "<BQQQQII"
+)  # opcode, length, first and last log time, size, CRC, length of compression
+_SIZE = struct.Struct("<Q")
+_COMPRESSIONS = (b"lz4", b"zstd")
+_WINDOW = 1 << 20
+_OPCODES = frozenset(Opcode)
+
+
+def scan(file: BinaryIO, size: int) -> Contents:
+    """The contents of everything that is whole."""
+    contents = Contents(complete=False, surveyed=True)
+    anchors = sorted(_anchors(file, size))
+    at = len(MAGIC)
+    while at < size:
+        head = _read(file, at, RECORD.size)
+        if len(head) < RECORD.size:
+            break
+        opcode, length = RECORD.unpack(head)
+        end = at + RECORD.size + length
+        place = bisect_right(anchors, at)
+        anchor = anchors[place] if place < len(anchors) else None
+        if opcode == Opcode.DATA_END and end <= size and anchor is None:
+            contents.complete = True
+            return contents
+        if opcode in _OPCODES and end <= size:
+            believed = _take(contents, file, opcode, at, end)
+            if believed or anchor is None or end <= anchor:
+                at = end
+                continue
+        if anchor is None:
+            break
+        contents.notes.append(f"bytes {at} to {anchor} are no whole record")
+        contents.lost_bytes += anchor - at
+        at = anchor
+    contents.lost_bytes += size - at
+    return contents
+
+
+def _take(contents: Contents, file: BinaryIO, opcode: int, at: int, end: int) -> bool:
+    """Take a record into the contents. True where a checksum says that it is whole."""
+    match opcode:
+        case Opcode.CHUNK:
+            return _take_chunk(contents, file, at, end)
+        case Opcode.ATTACHMENT:
+            try:
+                name, _ = read_attachment(_read(file, at, end - at))
+            except DamageError as exc:
+                contents.notes.append(f"the attachment at byte {at} is damaged: {exc}")
+                return False
+            contents.attachments[name] = (at, end - at)
+            return True
+        case Opcode.METADATA:
+            try:
+                name, entries = read_metadata(_read(file, at, end - at))
+            except DamageError as exc:
+                contents.notes.append(f"the note at byte {at} is damaged: {exc}")
+                return False
+            contents.metadata[name] = entries
+            return True
+    return False
+
+
+def _take_chunk(contents: Contents, file: BinaryIO, at: int, end: int) -> bool:
+    entry = _chunk_at(file, at)
+    if entry is None or entry.offset + entry.length != end:
+        contents.damaged.append(DamagedChunk(at, "its header is damaged"))
+        return False
+    try:
+        found = survey(unpack(file, entry), contents.channels)
+    except DamageError as exc:
+        contents.damaged.append(DamagedChunk(at, str(exc), entry.start_ns, entry.end_ns))
+        return False
+    contents.channels |= found.defined
+    contents.chunks.append(
+        replace(entry, start_ns=found.start_ns, end_ns=found.end_ns, channels=frozenset(found.channels))
+    )
+    for name, extent in found.extents.items():
+        contents.extents[name] = contents.extents.get(name, Extent()).merged(extent)
+    return True
+
+
+def _anchors(file: BinaryIO, size: int) -> Iterator[int]:
+    """Offsets where a chunk seems to begin: its compression's name, in a header whose lengths agree."""
+    for name in _COMPRESSIONS:
+        mark = struct.pack("<I", len(name)) + name
+        for start in range(0, size, _WINDOW):
+            window = _read(file, start, _WINDOW + len(mark) - 1)
+            hit = window.find(mark)
+            while hit >= 0:
+                at = start + hit - (_CHUNK.size - 4)
+                if at >= len(MAGIC) and _chunk_at(file, at) is not None:
+                    yield at
+                hit = window.find(mark, hit + 1)
+
+
+def _chunk_at(file: BinaryIO, at: int) -> ChunkEntry | None:
+    """The chunk at an offset, None where the lengths in its header do not agree."""
+    head = _read(file, at, _CHUNK.size + 8 + _SIZE.size)
+    if len(head) < _CHUNK.size + 8 + _SIZE.size:
+        return None
+    opcode, length, start_ns, end_ns, uncompressed, _, name_length = _CHUNK.unpack_from(head)
+    if opcode != Opcode.CHUNK or name_length > 8:
+        return None
+    name = head[_CHUNK.size : _CHUNK.size + name_length]
+    (compressed,) = _SIZE.unpack_from(head, _CHUNK.size + name_length)
+    if length != _CHUNK.size - RECORD.size + name_length + _SIZE.size + compressed:
+        return None
+    compression = name.decode("ascii", "replace")
+    return ChunkEntry(at, RECORD.size + length, compression, compressed, uncompressed, start_ns, end_ns)
+
+
+def _read(file: BinaryIO, offset: int, length: int) -> bytes:
+    file.seek(offset)
+    return file.read(length)
