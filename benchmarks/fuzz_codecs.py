@@ -19,6 +19,7 @@ import argparse
 import random
 import struct
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -179,11 +180,10 @@ def _valid_rows(
 
 def _overlapped(whole: set[int], found: list[int], length: int) -> int:
     """How many whole frames were not given out; each must overlap one that was, and that began earlier."""
-    starts = np.array(found, dtype=np.int64)
     missing = whole.difference(found)
     for place in missing:
-        i = int(np.searchsorted(starts, place)) - 1
-        if i < 0 or starts[i] + length <= place:
+        i = bisect_left(found, place) - 1
+        if i < 0 or found[i] + length <= place:
             raise FuzzError(f"the whole frame at byte {place} was not given out")
     return len(missing)
 

@@ -257,10 +257,11 @@ class InputPosition(Message):
     torque: float = 0.0
 
     def _fields(self) -> tuple[Any, ...]:
-        limit = 32.767
-        if not (abs(self.velocity) <= limit and abs(self.torque) <= limit):
+        low, high = -32.768, 32.767
+        if not (low <= self.velocity <= high and low <= self.torque <= high):
             raise ProtocolError(
-                f"{self.layout.name}: feed-forward {self.velocity} turn/s, {self.torque} N m; at most {limit}"
+                f"{self.layout.name}: feed-forward {self.velocity} turn/s, {self.torque} N m; "
+                f"expected {low} to {high}"
             )
         return self.position, round(self.velocity * 1000), round(self.torque * 1000)
 

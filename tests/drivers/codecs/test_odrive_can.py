@@ -110,7 +110,7 @@ DATABASES = {
 
 F32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 U8, U32, I32 = st.integers(0, 255), st.integers(0, 2**32 - 1), st.integers(-(2**31), 2**31 - 1)
-MILLI = st.integers(-32767, 32767).map(lambda n: n / 1000)
+MILLI = st.integers(-32768, 32767).map(lambda n: n / 1000)
 BOOL = st.booleans()
 BOTH = st.one_of(
     st.builds(m.SetState, U32),
