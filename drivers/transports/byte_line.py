@@ -1,0 +1,88 @@
+"""A byte stream on a file descriptor: what serial ports and pseudo-terminals share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import abstractmethod
+
+from drivers.clock import Clock
+from drivers.errors import DeviceLost
+from drivers.transports.descriptor import Descriptor
+from drivers.transports.receive_time import ReceiveTime
+from drivers.transports.transport import Chunk, Transport
+
+__all__ = ["ByteLine"]
+
+#: More than any line delivers between two turns of the loop [byte].
+_READ_SIZE = 65_536
+
+
+class ByteLine(Transport[Chunk, bytes]):
+    """Reads whatever is there at each wake-up; writes without blocking the loop.
+
+    A terminal offers no receive stamps: a chunk carries the time at which the loop found it.
+    """
+
+    def __init__(self, device: str, clock: Clock) -> None:
+        super().__init__(device, clock)
+        self._descriptor: Descriptor | None = None
+        self._time = ReceiveTime(clock)
+        self._sending = asyncio.Lock()
+
+    async def send(self, item: bytes) -> int:
+        """Write all bytes, waiting where the line is slower; the host time [ns] just before the first."""
+        async with self._sending:
+            descriptor = self._descriptor
+            if descriptor is None:
+                raise self._unavailable()
+            rest = memoryview(item)
+            sent_ns = self.clock.now_ns()
+            while rest:
+                try:
+                    rest = rest[os.write(descriptor.fd, rest) :]
+                except BlockingIOError:
+                    await descriptor.writable()
+                except OSError as exc:
+                    raise self._lost(exc) from exc
+            return sent_ns
+
+    def _watch(self, fd: int) -> None:
+        """Begin to read from an open, non-blocking descriptor."""
+        self._descriptor = Descriptor(fd, self._read)
+
+    def _release(self) -> None:
+        if self._descriptor is not None:
+            self._descriptor.forget(DeviceLost(self.device, f"{self.where} was closed by this program"))
+            self._descriptor = None
+        self._close_files()
+
+    @abstractmethod
+    def _close_files(self) -> None:
+        """Close what `_acquire` opened; nothing if there is nothing."""
+
+    def _read(self) -> None:
+        if self._descriptor is None:
+            return
+        host_ns = self._time.host_ns()
+        try:
+            data = os.read(self._descriptor.fd, _READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError as exc:
+            self._lost(exc)
+            return
+        if data:
+            self._inbox.put((Chunk(data, host_ns),))
+        else:
+            self._lost(None)
+
+    def _lost(self, exc: OSError | None) -> DeviceLost:
+        """The line is gone: release it, tell the reader, and give the error."""
+        why = "end of file" if exc is None else (exc.strerror or str(exc))
+        error = DeviceLost(
+            self.device, f"{self.where} is gone ({why}); check the cable and the device's power"
+        )
+        self._inbox.fail(error)
+        self._release()
+        return error

@@ -1,0 +1,111 @@
+"""Faults on command, for any line: what becomes of an item on its way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
+
+from drivers.transports.can_frame import FD_LENGTHS, CanFrame
+
+__all__ = ["Delivery", "FaultInjector", "Faults"]
+
+T = TypeVar("T", bytes, CanFrame)
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What goes wrong on a line. Probabilities are per item and independent.
+
+    drop        the item never arrives
+    corrupt     one bit of it is flipped
+    truncate    its end is cut off
+    duplicate   it arrives twice
+    delay_s     it arrives so much later [s], and whatever follows no earlier; up to `jitter_s` [s] more
+    silence     nothing arrives, though the line stays up
+    items       how many items these faults last for; None: until others are set
+    """
+
+    drop: float = 0.0
+    corrupt: float = 0.0
+    truncate: float = 0.0
+    duplicate: float = 0.0
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    silence: bool = False
+    items: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("drop", "corrupt", "truncate", "duplicate"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} is {value}, a probability is from 0 to 1")
+        for name in ("delay_s", "jitter_s"):
+            value = getattr(self, name)
+            if value < 0.0:
+                raise ValueError(f"{name} is {value} s, must not be negative")
+
+
+class Delivery(NamedTuple, Generic[T]):
+    """An item and when it is due at the other end [ns, host clock]."""
+
+    due_ns: int
+    item: T
+
+
+class FaultInjector(Generic[T]):
+    """Decides, reproducibly by its seed, what becomes of each item. Set `faults` at any time.
+
+    Nothing overtakes: an item is due no earlier than the one before it.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)
+        self._left: int | None = None
+        self._last_due_ns = 0
+        self.faults = Faults()
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong at present."""
+        return self._faults
+
+    @faults.setter
+    def faults(self, faults: Faults) -> None:
+        self._faults = faults
+        self._left = faults.items
+
+    def pass_on(self, item: T, now_ns: int) -> Sequence[Delivery[T]]:
+        """What arrives of an item that is sent now: nothing, the item or what is left of it, once or twice."""
+        if self._left == 0:
+            self.faults = Faults()
+        if self._left is not None:
+            self._left -= 1
+        faults = self._faults
+        if faults.silence or self._happens(faults.drop):
+            return ()
+        data = item if isinstance(item, bytes) else item.data
+        if self._happens(faults.corrupt) and data:
+            data = self._flip(data)
+        if self._happens(faults.truncate) and data:
+            data = self._cut(data)
+        changed = data if isinstance(item, bytes) else replace(item, data=data)
+        late_s = faults.delay_s + (faults.jitter_s * self._random.random() if faults.jitter_s else 0.0)
+        self._last_due_ns = max(self._last_due_ns, now_ns + round(late_s * 1e9))
+        delivery = Delivery(self._last_due_ns, changed)
+        return (delivery, delivery) if self._happens(faults.duplicate) else (delivery,)
+
+    def _happens(self, probability: float) -> bool:
+        return probability > 0.0 and self._random.random() < probability
+
+    def _flip(self, data: bytes) -> bytes:
+        flipped = bytearray(data)
+        flipped[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
+        return bytes(flipped)
+
+    def _cut(self, data: bytes) -> bytes:
+        lengths = (
+            [length for length in FD_LENGTHS if length < len(data)] if len(data) <= 64 else range(len(data))
+        )
+        return data[: self._random.choice(lengths)]

@@ -1,0 +1,17 @@
+"""Clocks for the transports."""
+
+from __future__ import annotations
+
+import pytest
+
+from daq.clock import ManualClock, RealClock
+
+
+@pytest.fixture
+def clock() -> RealClock:
+    return RealClock()
+
+
+@pytest.fixture
+def manual() -> ManualClock:
+    return ManualClock()
