@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from identify.errors import ProblemError
 
 if TYPE_CHECKING:
-    from identify.estimators.estimate import Estimate
+    from identify.estimators.answer import Estimate
     from identify.problem import Problem
 
 __all__ = ["METHODS", "estimate"]

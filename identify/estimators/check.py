@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from identify.arrays import Array
 from identify.cone import ConeProgram, InfeasibleError
 from identify.consistency import Level
+from identify.estimators.answer import Estimate
 from identify.estimators.base_space import BaseSpace
 from identify.estimators.correct import correct_base
-from identify.estimators.estimate import Estimate
 from identify.estimators.feasible import DEFAULT_MARGIN, FeasibleSet, Margin
 from identify.estimators.least_squares import closest_to_prior, weights_of
 from identify.problem import Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.least_squares import closest_to_prior, weights_of
 from identify.problem import Problem
 

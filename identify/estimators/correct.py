@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 from identify.arrays import Array
 from identify.cone import ConeProgram
 from identify.errors import SolverError
+from identify.estimators.answer import Estimate
 from identify.estimators.base_space import BaseSpace
-from identify.estimators.estimate import Estimate
 from identify.estimators.feasible import DEFAULT_MARGIN, FeasibleSet, Margin
 from identify.estimators.least_squares import closest_to_prior, weights_of
-from identify.estimators.sdp import solve
+from identify.estimators.solve import solve
+from identify.estimators.target import Target
 from identify.problem import Problem
 
 __all__ = ["correct", "correct_base"]
@@ -61,11 +62,13 @@ def _closest(
     problem: Problem, space: BaseSpace, margin: Margin, unit: float, weight: float
 ) -> tuple[Array, float]:
     """The least |b - b'|^2 / `unit`^2 + `weight` |v|^2, v being the way from the prior in the null space."""
-    spread = np.hstack([space.inverse * unit, space.null])
-    weights = np.full(spread.shape[1], weight)
-    weights[: space.inverse.shape[1]] = 1.0
-    program = ConeProgram(spread.shape[1])
-    program.quadratic(2 * sp.diags(weights))
-    FeasibleSet(problem, margin).demand(program, spread, space.best)
-    parameters, _ = solve(problem, program, spread, space.best)
+    target = Target(space.best, np.hstack([space.inverse * unit, space.null / np.sqrt(weight)]))
+
+    def build(target: Target, _: float) -> ConeProgram:
+        program = ConeProgram(len(target.best))
+        program.quadratic(2 * sp.identity(len(target.best)))
+        FeasibleSet(problem, margin).demand(program, target.spread, target.best)
+        return program
+
+    parameters, _ = solve(problem, target, build)
     return parameters, float(np.linalg.norm(problem.base.matrix @ (parameters - space.best)))

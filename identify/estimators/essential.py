@@ -6,7 +6,7 @@ import numpy as np
 
 from identify.arrays import Array
 from identify.errors import ProblemError
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.least_squares import RANK_TOLERANCE, weights_of
 from identify.problem import Problem
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from identify.arrays import Array
 from identify.errors import ProblemError
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.least_squares import closest_to_prior, joint_weights, least_sigma
 from identify.problem import Problem
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from identify.arrays import Array
 from identify.errors import ProblemError, SolverError
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.feasible import DEFAULT_MARGIN, broken_bounds
 from identify.estimators.least_squares import weights_of
 from identify.estimators.target import Target
@@ -31,7 +31,7 @@ __all__ = ["ManifoldPoint", "descend", "manifold"]
 
 THIN = 1e-2  # second moments of the first iterate, at least, of mass size^2
 SMALL = 1e-2  # joint terms of the first iterate, at least, of their scale
-LEAST_BARRIER = 1e-4
+LEAST_BARRIER = 1e-6
 NARROWING = 0.2  # of the barrier's weight from one round to the next
 MOST_STEPS = 500
 

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from identify.arrays import Array
 from identify.cone import ConeProgram
 from identify.errors import ProblemError
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.feasible import FeasibleSet
 from identify.estimators.least_squares import weights_of
-from identify.estimators.sdp import solve
+from identify.estimators.solve import solve
 from identify.estimators.target import Target
 from identify.inertia.mass_points import grid, mass_point_matrix
 from identify.problem import Problem
@@ -39,26 +39,29 @@ def masspoint(problem: Problem, *, per_axis: int = 3) -> Estimate:
     if per_axis < 3:
         raise ProblemError(f"masspoint: per_axis {per_axis} must be at least 3: fewer miss some inertias")
     weights = weights_of(problem)
-    target = Target.of(problem, weights)
     P = _points(problem, per_axis)
-    # x = (rho, r) with r = T^-1 (P rho - d*), so that the target is |r|^2
-    program = ConeProgram(P.shape[1])
-    r = program.extend(len(problem.layout))
-    whiten = np.linalg.inv(target.spread)
-    program.zero(sp.hstack([whiten @ P, -sp.identity(len(whiten))]), -whiten @ target.best)
-    program.quadratic(2 * sp.diags(np.r_[np.full(r.start, EVENNESS), np.ones(len(whiten))]))
-    masses = P.shape[1] - len(problem.layout) + 10 * len(problem.layout.links)
-    program.non_negative(sp.eye(masses, P.shape[1]), np.full(masses, -LEAST_POINT))
-    FeasibleSet(replace(problem, level="mass")).demand(program, P, np.zeros(len(P)))
-    parameters, facts = solve(problem, program, P, np.zeros(len(P)))
+    bounds = FeasibleSet(replace(problem, level="mass"))
+    links = problem.layout.link_indices
+    scales = problem.scales[links]
+
+    def build(target: Target, unit: float) -> ConeProgram:
+        # Variables (x, rho) with d* + T x = P rho for the links, in units of the parameters' scales.
+        p, points = len(target.best), P.shape[1]
+        program = ConeProgram(p + points)
+        program.quadratic(2 * sp.diags(np.r_[np.ones(p), np.full(points, EVENNESS / unit**2)]))
+        program.zero(np.hstack([target.spread[links], -P]) / scales[:, None], target.best[links] / scales)
+        program.non_negative(sp.eye(points, p + points, p), np.full(points, -LEAST_POINT))
+        bounds.demand(program, target.spread, target.best)
+        return program
+
+    parameters, facts = solve(problem, Target.of(problem, weights), build)
     return Estimate.of(problem, "masspoint", parameters, weights, facts=facts)
 
 
 def _points(problem: Problem, per_axis: int) -> Array:
-    """P of all links in units of their masses, and the joint terms as they are: shape (p, points + terms)."""
-    blocks = [
-        problem.masses[link] * mass_point_matrix(grid(*problem.boxes[link], per_axis))
-        for link in problem.layout.links
-    ]
-    terms = np.diag(problem.scales[problem.layout.link_indices.stop :])
-    return np.asarray(sp.block_diag([*blocks, terms]).toarray())
+    """P of all links, masses in units of the links' own: shape (10 links, points)."""
+    blocks = []
+    for link in problem.layout.links:
+        low, high = problem.boxes[link]
+        blocks.append(problem.masses[link] * mass_point_matrix(grid(low, high, per_axis)))
+    return np.asarray(sp.block_diag(blocks).toarray())

@@ -17,7 +17,7 @@ import numpy as np
 
 from identify.arrays import Array, frozen
 from identify.errors import ProblemError
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.least_squares import closest_to_prior, weights_of
 from identify.estimators.manifold import ManifoldPoint, descend
 from identify.estimators.target import Target

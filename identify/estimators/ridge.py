@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from identify.errors import ProblemError
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.least_squares import RANK_TOLERANCE
 from identify.problem import Problem
 

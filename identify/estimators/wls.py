@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identify.estimators.estimate import Estimate
+from identify.estimators.answer import Estimate
 from identify.estimators.least_squares import closest_to_prior, joint_weights
 from identify.problem import Problem
 

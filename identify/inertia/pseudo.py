@@ -10,7 +10,7 @@ inequality.
 
 Spatial inertia, 6x6 (003, Eq. 17), says the same but for the triangle inequality:
 
-    D = [[L, S(h)'], [S(h), m 1]]
+    D = [[L, S(h)], [S(h)', m 1]]
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def _bases() -> tuple[Array, Array]:
     spatial[0, 3:, 3:] = np.eye(3)
     for axis in range(3):
         pseudo[1 + axis, axis, 3] = pseudo[1 + axis, 3, axis] = 1.0
-        spatial[1 + axis, 3:, :3] = skew(np.eye(3)[axis])
-        spatial[1 + axis, :3, 3:] = spatial[1 + axis, 3:, :3].T
+        spatial[1 + axis, :3, 3:] = skew(np.eye(3)[axis])
+        spatial[1 + axis, 3:, :3] = spatial[1 + axis, :3, 3:].T
     for number, (i, j) in enumerate(_INERTIA, start=4):
         inertia = np.zeros((3, 3))
         inertia[i, j] = inertia[j, i] = 1.0
