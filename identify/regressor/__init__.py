@@ -5,6 +5,6 @@ from __future__ import annotations
 from identify.regressor.drives import DEFAULT_TERMS, Drives
 from identify.regressor.layout import RowLayout
 from identify.regressor.regressor import Regressor
-from identify.regressor.tree import Tree, pose
+from identify.regressor.tree import Tree, pose, squared
 
-__all__ = ["DEFAULT_TERMS", "Drives", "Regressor", "RowLayout", "Tree", "pose"]
+__all__ = ["DEFAULT_TERMS", "Drives", "Regressor", "RowLayout", "Tree", "pose", "squared"]

@@ -16,7 +16,16 @@ from identify.parameters import JOINT_TERMS
 __all__ = ["DEFAULT_TERMS", "MOTOR_TERMS", "Column", "Drives"]
 
 DEFAULT_TERMS = ("drive_inertia", "viscous", "coulomb", "offset")
-MOTOR_TERMS = ("viscous", "coulomb")  # of a motor that turns with several joints
+MOTOR_TERMS = ("drive_inertia", "viscous", "coulomb")  # of a motor that turns with several joints
+
+_SIGNALS = {
+    "viscous": 0,
+    "coulomb": 1,
+    "load_friction": 1,
+    "coulomb_asymmetry": 2,
+    "stribeck": 3,
+    "drive_inertia": 4,
+}
 
 
 @dataclass(frozen=True)
@@ -34,12 +43,11 @@ class Drives:
     """The drives of n joints. Motor coordinates, on the joint's side of the gear: theta = C q (002, Eq. 34).
 
     torque of joint j = rigid-body torque
-        + sum_k C_kj drive_inertia_k theta''_k
-        + viscous_j v + coulomb_j tanh(v / v_s) + offset_j
+        + drive_inertia_j q''_j + viscous_j v + coulomb_j tanh(v / v_s) + offset_j
         + coulomb_asymmetry_j |tanh(v / v_s)|
         + stribeck_j tanh(v / v_s) exp(-(v / v_stribeck)^2)
         + load_friction_j |rigid-body torque of the prior| tanh(v / v_s)
-        + sum_k C_kj (viscous_m theta'_k + coulomb_m tanh(theta'_k / v_s))
+        + sum_k C_kj (drive_inertia_m theta''_k + viscous_m theta'_k + coulomb_m tanh(theta'_k / v_s))
 
     with v the joint's velocity [rad/s, m/s]; only the `terms` that are named, and the last line only for
     motors k that turn with several joints.
@@ -86,7 +94,7 @@ class Drives:
 
     @cached_property
     def motor_parameters(self) -> tuple[str, ...]:
-        """Friction of the coupled motors, beside that of the joints (Fvm6, Fsm6 of 002, Table II)."""
+        """Terms of the coupled motors, beside those of the joints (Fvm6, Fsm6 of 002, Table II)."""
         terms = [term for term in MOTOR_TERMS if term in self.terms]
         return tuple(f"{self.joints[k]}_motor.{term}" for k in self.coupled for term in terms)
 
@@ -96,13 +104,13 @@ class Drives:
         return "load_friction" in self.terms
 
     def signals(self, dq: Array, ddq: Array) -> Array:
-        """What the columns are made of, from velocity and acceleration (n, T): shape (1 + 5 n + 2 k, T).
+        """What the columns are made of, from velocity and acceleration (n, T): shape (1 + 5 n + 3 k, T).
 
-        A row of ones, then for all joints v, tanh(v / v_s), |tanh|, the Stribeck shape and theta'', then per
-        coupled motor theta' and its tanh. Rows that no term asks for stay zero.
+        A row of ones, then for all joints v, tanh(v / v_s), |tanh|, the Stribeck shape and q'', then per
+        coupled motor theta'', theta' and its tanh. Rows that no term asks for stay zero.
         """
         n, length = dq.shape
-        found = np.zeros((1 + 5 * n + 2 * len(self.coupled), length))
+        found = np.zeros((1 + 5 * n + 3 * len(self.coupled), length))
         found[0] = 1.0
         found[1 : 1 + n] = dq
         tanh = found[1 + n : 1 + 2 * n]
@@ -112,39 +120,26 @@ class Drives:
             np.abs(tanh, out=found[1 + 2 * n : 1 + 3 * n])
         if "stribeck" in self.terms:
             found[1 + 3 * n : 1 + 4 * n] = tanh * np.exp(-((dq / self.stribeck_velocity[:, None]) ** 2))
-        alike = np.array_equal(self.coupling, np.eye(n))
-        found[1 + 4 * n : 1 + 5 * n] = ddq if alike else self.coupling @ ddq
+        found[1 + 4 * n : 1 + 5 * n] = ddq
         for slot, k in enumerate(self.coupled):
-            speed = self.coupling[k] @ dq
-            found[1 + 5 * n + 2 * slot] = speed
-            found[2 + 5 * n + 2 * slot] = np.tanh(speed / self.smoothing_velocity[k])
+            first, speed = 1 + 5 * n + 3 * slot, self.coupling[k] @ dq
+            found[first] = self.coupling[k] @ ddq
+            found[first + 1] = speed
+            found[first + 2] = np.tanh(speed / self.smoothing_velocity[k])
         return found
 
     def columns(self, joint: int) -> tuple[Column, ...]:
         """The drive columns in one joint's row, in the order of the parameters."""
         n, found = len(self.joints), []
-        for k, name in enumerate(self.joints):
-            for term in self.terms:
-                if term == "drive_inertia":
-                    weight = float(self.coupling[k, joint])
-                    if weight:
-                        found.append(Column(f"{name}.{term}", 1 + 4 * n + k, weight))
-                elif k == joint:
-                    block = {
-                        "viscous": 0,
-                        "coulomb": 1,
-                        "coulomb_asymmetry": 2,
-                        "stribeck": 3,
-                        "load_friction": 1,
-                    }
-                    signal = 0 if term == "offset" else 1 + block[term] * n + k
-                    found.append(Column(f"{name}.{term}", signal, by_load=term == "load_friction"))
+        for term in self.terms:
+            signal = 0 if term == "offset" else 1 + _SIGNALS[term] * n + joint
+            found.append(Column(f"{self.joints[joint]}.{term}", signal, by_load=term == "load_friction"))
         for slot, k in enumerate(self.coupled):
             for kind, term in enumerate(MOTOR_TERMS):
                 weight = float(self.coupling[k, joint])
                 if weight and term in self.terms:
                     found.append(
-                        Column(f"{self.joints[k]}_motor.{term}", 1 + 5 * n + 2 * slot + kind, weight)
+                        Column(f"{self.joints[k]}_motor.{term}", 1 + 5 * n + 3 * slot + kind, weight)
                     )
         return tuple(found)
 

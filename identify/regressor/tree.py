@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from identify.arrays import Array, frozen
 from identify.errors import ModelError
 
-__all__ = ["Tree", "pose"]
+__all__ = ["Tree", "pose", "squared"]
+
+ROUNDED = 1e-3  # [rad] an angle in a file this near to a right angle (1.57, 1.5708) is meant as one
 
 
 def pose(rotation: ArrayLike, position: ArrayLike) -> Array:
@@ -21,6 +23,14 @@ def pose(rotation: ArrayLike, position: ArrayLike) -> Array:
     matrix[:3, :3] = rotation
     matrix[:3, 3] = position
     return matrix
+
+
+def squared(rotation: ArrayLike) -> Array:
+    """`rotation` (3, 3), made of exact right angles where it nearly is: files round, and rank must not."""
+    matrix = np.array(rotation, dtype=np.float64)
+    square = np.round(matrix)
+    near = np.abs(matrix - square).max() <= ROUNDED and np.array_equal(square @ square.T, np.eye(3))
+    return square if near else matrix
 
 
 @dataclass(frozen=True, eq=False)

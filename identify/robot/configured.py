@@ -66,6 +66,7 @@ def robot_from_config(config: RobotConfig) -> Robot:
         for term in ("drive_inertia", "viscous", "coulomb", "offset"):
             if file is None or term in joint.model_fields_set:
                 values[f"{name}.{term}"] = getattr(joint, term)
+        values[f"{name}_motor.drive_inertia"] = joint.motor_inertia
         values[f"{name}_motor.viscous"] = joint.motor_viscous
         values[f"{name}_motor.coulomb"] = joint.motor_coulomb
     robot = Robot(

@@ -8,7 +8,7 @@ import numpy as np
 
 from identify.arrays import Array
 from identify.errors import ModelError
-from identify.regressor import Tree, pose
+from identify.regressor import Tree, pose, squared
 
 __all__ = ["dh_tree"]
 
@@ -21,7 +21,7 @@ def dh_tree(rows: Sequence[Mapping[str, float | str]], convention: str, gravity:
     standard   frame i at the far end of link i:  Rot_z(q + theta) Trans_z(d) Trans_x(a) Rot_x(alpha)
     modified   frame i at joint i:                Rot_x(alpha) Trans_x(a) Rot_z(q + theta) Trans_z(d)
 
-    A prismatic joint adds q to d instead of theta.
+    A prismatic joint adds q to d instead of theta. Angles within 1e-3 rad of a right angle are right angles.
     """
     if convention not in ("standard", "modified"):
         raise ModelError(f"convention {convention!r}: choose standard or modified")
@@ -56,9 +56,9 @@ def dh_tree(rows: Sequence[Mapping[str, float | str]], convention: str, gravity:
 
 def _screw_x(angle: float, length: float) -> Array:
     c, s = np.cos(angle), np.sin(angle)
-    return pose([[1, 0, 0], [0, c, -s], [0, s, c]], [length, 0, 0])
+    return pose(squared([[1, 0, 0], [0, c, -s], [0, s, c]]), [length, 0, 0])
 
 
 def _screw_z(angle: float, length: float) -> Array:
     c, s = np.cos(angle), np.sin(angle)
-    return pose([[c, -s, 0], [s, c, 0], [0, 0, 1]], [0, 0, length])
+    return pose(squared([[c, -s, 0], [s, c, 0], [0, 0, 1]]), [0, 0, length])

@@ -2,7 +2,8 @@
 
 Pinocchio merges bodies without a joint into the link they are fixed to; joints named as locked are held at
 zero and merged as well. It ignores MJCF's `<option gravity>`, and puts a link's inertia at the joint where a
-joint has a `pos`: here gravity comes from the file's text, and inertia goes back to the body's frame.
+joint has a `pos`: here gravity comes from the file's text, and inertia goes back to the body's frame. Rotations
+between links within 1e-3 rad of right angles are right angles.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pinocchio as pin
 from identify.arrays import Array
 from identify.errors import ModelError
 from identify.inertia import transform
-from identify.regressor import Tree
+from identify.regressor import Tree, squared
 
 __all__ = ["ModelFile", "read_mjcf_gravity", "read_model"]
 
@@ -57,6 +58,8 @@ def read_model(path: Path, locked: Sequence[str] = (), gravity: Sequence[float] 
         model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
     if model.njoints < 2:
         raise ModelError(f"{path.name}: no moving joint; give a model with at least one")
+    for placement in model.jointPlacements:
+        placement.rotation = squared(placement.rotation)
     count = model.njoints - 1
     bodies = [_body(model, j, path) for j in range(1, count + 1)]
     poses = [np.eye(4)] + [body.placement.homogeneous for body in bodies]

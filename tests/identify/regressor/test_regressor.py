@@ -97,9 +97,10 @@ def test_coupled_motors_act_on_both_rows() -> None:
     regressor = make(random_tree(0, joints=2), ("drive_inertia", "viscous", "coulomb"), coupling=coupling)
     dense = regressor.dense(np.zeros((1, 2)), np.array([[0.2, 0.3]]), np.array([[5.0, 7.0]]))[0]
     column = {name: dense[:, i] for i, name in enumerate(regressor.names)}
-    assert regressor.names[-2:] == ("joint2_motor.viscous", "joint2_motor.coulomb")
+    assert regressor.names[-3:] == tuple(f"joint2_motor.{term}" for term in regressor.drives.terms)
     assert np.allclose(column["joint1.drive_inertia"], [5.0, 0.0])
-    assert np.allclose(column["joint2.drive_inertia"], [12.0, 12.0])
+    assert np.allclose(column["joint2.drive_inertia"], [0.0, 7.0])
+    assert np.allclose(column["joint2_motor.drive_inertia"], [12.0, 12.0])
     assert np.allclose(column["joint2.viscous"], [0.0, 0.3])
     assert np.allclose(column["joint2_motor.viscous"], [0.5, 0.5])
     assert np.allclose(column["joint2_motor.coulomb"], [1.0, 1.0])

@@ -1,0 +1,10 @@
+"""Datasets: motion and torque as measured, and how they become rows of a regression."""
+
+from __future__ import annotations
+
+from identify.dataset.dataset import Dataset
+from identify.dataset.processing import Processing
+from identify.dataset.rows import RowBlock, filtered_rows
+from identify.dataset.survey import Survey, choose_cutoff, survey
+
+__all__ = ["Dataset", "Processing", "RowBlock", "Survey", "choose_cutoff", "filtered_rows", "survey"]

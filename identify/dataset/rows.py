@@ -1,0 +1,126 @@
+"""From data to filtered rows of the regression, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from identify.arrays import Array
+from identify.dataset.dataset import Dataset
+from identify.dataset.processing import Processing
+from identify.dataset.survey import Survey, survey
+from identify.errors import DataError
+from identify.regressor import RowLayout
+
+if TYPE_CHECKING:
+    from identify.robot import Robot
+
+__all__ = ["RowBlock", "filtered_rows"]
+
+BLOCK = 8192  # samples: the same ones always stand in the same block
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Consecutive rows, low-passed and decimated: the joints' rows of B instants side by side (see `RowLayout`).
+
+    index   running number of the instants in the dataset, shape (B,)
+    time    [s], shape (B,)
+    table   shape (B, C)
+    keep    False where a joint stood still, shape (B, n)
+    """
+
+    layout: RowLayout
+    index: NDArray[np.int64]
+    time: Array
+    table: Array
+    keep: NDArray[np.bool_]
+
+    @property
+    def torque(self) -> Array:
+        """Filtered torque [N m, N], shape (B, n)."""
+        return self.table[:, self.layout.torques]
+
+    def predict(self, parameters: Array) -> Array:
+        """Filtered torque of a model with these parameters (p,) [N m, N], shape (B, n)."""
+        full = np.append(parameters, 0.0)[self.layout.parameters]
+        return np.add.reduceat(self.table * full, self.layout.row_starts[:-1], axis=1)
+
+
+def filtered_rows(
+    robot: Robot, data: Dataset, processing: Processing, found: Survey | None = None
+) -> Iterator[RowBlock]:
+    """Rows of a dataset in order of time; `found` is what `survey` says of it. Memory does not grow with it."""
+    found = found or survey(robot, data, processing)
+    if processing.derivative == "fourier":
+        from identify.dataset.periodic import periodic_rows
+
+        yield periodic_rows(robot, data, processing, found)
+        return
+    step = found.sampling.step_s
+    taps, decimation = processing.taps(1 / step), processing.decimation(1 / step)
+    motion = processing.differentiator(1 / step)
+    half, width = len(taps) // 2, robot.regressor.layout.width
+    margin = motion.half + half
+    trim = [int(np.ceil(seconds / step)) for seconds in processing.trim_s]
+    block = max(BLOCK, 4 * motion.half)
+    index = 0
+    for number, piece in enumerate(found.sampling.pieces):
+        # Row k stands at sample k * decimation of the piece; it needs `margin` samples on both sides.
+        before = max(margin, trim[0]) if number == 0 else margin
+        after = max(margin, trim[1]) if number == len(found.sampling.pieces) - 1 else margin
+        first, last = -(-before // decimation), (piece.count - 1 - after) // decimation
+        open_rows = np.zeros((0, width))
+        for start in range(first * decimation - half, last * decimation + half + 1, block):
+            stop = min(start + block, last * decimation + half + 1)
+            q, tau, dq = data.grid(piece, step, start - motion.half, stop + motion.half)
+            position, velocity, acceleration = motion.apply(q)
+            if dq is not None:
+                velocity, acceleration, _ = motion.apply(dq)
+            inner = np.ascontiguousarray(tau[:, motion.half : motion.half + stop - start])
+            done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
+            reached = min(last, (stop - 1 + half) // decimation)
+            rows = np.zeros((reached - first + 1, width))
+            rows[: len(open_rows)] = open_rows
+            robot.regressor.decimate(
+                position,
+                velocity,
+                acceleration,
+                inner,
+                taps,
+                decimation,
+                first * decimation - half - start,
+                rows,
+            )
+            complete = max(0, done - first + 1)
+            time = piece.start_s + step * decimation * np.arange(first, first + complete)
+            if complete:
+                yield RowBlock(
+                    robot.regressor.layout,
+                    index + np.arange(complete),
+                    time,
+                    rows[:complete],
+                    _moving(found, time, 0.5 / processing.cutoff_hz),
+                )
+            index += complete
+            first += complete
+            open_rows = rows[complete:]
+    if index == 0:
+        longest = max(piece.count for piece in found.sampling.pieces) * step
+        raise DataError(
+            f"too short: the longest stretch is {longest:.3g} s, and at {processing.cutoff_hz:g} Hz the filters need "
+            f"{(2 * margin + decimation) * step:.3g} s; record longer, or raise the cut-off"
+        )
+
+
+def _moving(found: Survey, time: Array, margin_s: float) -> NDArray[np.bool_]:
+    """Where each joint moves, a margin around its rest left out, shape (B, n)."""
+    keep = np.ones((len(time), len(found.rest)), dtype=bool)
+    for j, intervals in enumerate(found.rest):
+        for a, b in intervals:
+            keep[(time > a - margin_s) & (time < b + margin_s), j] = False
+    return keep

@@ -1,0 +1,158 @@
+"""Data reduced to one small triangle per joint: a square-root information factor.
+
+    R_j' R_j = [Y_j tau_j]' [Y_j tau_j]
+
+with Y_j (T_j, p) the filtered rows of joint j. Whatever is asked of the data later (least squares, weights,
+residuals, prediction errors) is answered by the triangles; the rows themselves are gone. A joint's triangle is kept on
+the columns that it has, and is brought up to date by an orthogonal factorisation of triangle and new rows together,
+so that no accuracy is lost to squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dgeqrf
+
+from identify.arrays import Array, frozen
+from identify.dataset import Dataset, Processing, RowBlock, Survey, filtered_rows
+from identify.errors import DataError, ParameterError
+from identify.regressor import RowLayout
+from identify.robot import Robot
+
+__all__ = ["Information", "Reduction", "reduce"]
+
+ROWS = 512  # rows per factorisation: the same ones always go together
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """What the data say, per joint.
+
+    factors  upper triangular R_j, the last column is torque, shape (n, p + 1, p + 1)
+    rows     rows that went into each, shape (n,)
+    names    of the p parameters
+    """
+
+    factors: Array
+    rows: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factors", frozen(self.factors))
+        rows = np.array(self.rows, dtype=np.int64)
+        rows.setflags(write=False)
+        object.__setattr__(self, "rows", rows)
+        size = len(self.names) + 1
+        if self.factors.shape != (len(rows), size, size):
+            raise ParameterError(
+                f"factors of shape {self.factors.shape} for {len(rows)} joints and {size - 1} parameters"
+            )
+
+    def stacked(self, weights: Array) -> tuple[Array, Array, float]:
+        """(R, z, rho2) with |R x - z|^2 + rho2 = sum_j w_j^2 |Y_j x - tau_j|^2, for weights w_j (n,)."""
+        w = np.asarray(weights, dtype=np.float64)
+        if w.shape != self.rows.shape:
+            raise ParameterError(f"weights of shape {w.shape} for {len(self.rows)} joints")
+        R = _triangle(np.concatenate([wj * _full_rows(Rj) for wj, Rj in zip(w, self.factors, strict=True)]))
+        return R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2)
+
+    def merge(self, other: Information) -> Information:
+        """Of both data together."""
+        if self.names != other.names:
+            raise ParameterError(
+                "these data were reduced with another robot or other joint terms; reduce them alike"
+            )
+        both = [
+            _triangle(np.concatenate([_full_rows(a), _full_rows(b)]))
+            for a, b in zip(self.factors, other.factors, strict=True)
+        ]
+        return Information(np.array(both), self.rows + other.rows, self.names)
+
+
+class Reduction:
+    """Takes rows as they come and keeps only triangles."""
+
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
+        self._count = len(layout.tree)
+        widths = np.diff(layout.row_starts)
+        self._triangles = [np.zeros((width, width)) for width in widths]
+        self._waiting: list[list[Array]] = [[] for _ in range(self._count)]
+        self._length = np.zeros(self._count, dtype=np.int64)  # rows that wait
+        self._rows = np.zeros(self._count, dtype=np.int64)
+
+    def add(self, table: Array, weights: Array) -> None:
+        """Rows side by side (B, C); weights on them (B, n), zero for rows that do not count."""
+        for j in range(self._count):
+            part = table[:, self._layout.row(j)]
+            used = weights[:, j] != 0
+            if not used.all():
+                part = part[used]
+            if not np.all(weights[:, j] == 1):
+                part = part * weights[used, j][:, None]
+            self._waiting[j].append(part)
+            self._length[j] += len(part)
+            self._rows[j] += len(part)
+            if self._length[j] >= ROWS:
+                self._factorise(j, whole=False)
+
+    def finish(self) -> Information:
+        """The information of all rows so far."""
+        names = self._layout.names
+        factors = np.zeros((self._count, len(names) + 1, len(names) + 1))
+        for j in range(self._count):
+            self._factorise(j, whole=True)
+            place = self._layout.parameters[self._layout.row(j)]
+            factors[j][np.ix_(place, place)] = self._triangles[j]
+        return Information(factors, self._rows, names)
+
+    def _factorise(self, j: int, whole: bool) -> None:
+        """Take in waiting rows, ROWS at a time; the rest only if `whole`."""
+        waiting = (
+            np.concatenate(self._waiting[j]) if self._waiting[j] else np.zeros((0, len(self._triangles[j])))
+        )
+        start = 0
+        while len(waiting) - start >= (1 if whole else ROWS):
+            self._triangles[j] = _triangle(
+                np.concatenate([self._triangles[j], waiting[start : start + ROWS]])
+            )
+            start += ROWS
+        rest = waiting[start:]
+        self._waiting[j] = [rest] if len(rest) else []
+        self._length[j] = len(rest)
+
+
+def reduce(
+    robot: Robot,
+    data: Dataset,
+    processing: Processing,
+    found: Survey | None = None,
+    weigh: Callable[[RowBlock], Array] | None = None,
+) -> Information:
+    """The information in a dataset; `weigh` gives weights on rows (B, n), called for the blocks in order."""
+    reduction = Reduction(robot.regressor.layout)
+    for block in filtered_rows(robot, data, processing, found):
+        weights = block.keep.astype(np.float64)
+        reduction.add(block.table, weights if weigh is None else weights * weigh(block))
+    information = reduction.finish()
+    if not information.rows.any():
+        raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
+    return information
+
+
+def _triangle(matrix: Array) -> Array:
+    """R of the factorisation of a tall matrix (m, k), m >= k or padded to it, diagonal not negative."""
+    size = matrix.shape[1]
+    if len(matrix) < size:
+        matrix = np.concatenate([matrix, np.zeros((size - len(matrix), size))])
+    R = np.triu(dgeqrf(np.asfortranarray(matrix), overwrite_a=True)[0][:size])
+    return np.where(np.diag(R) < 0, -1.0, 1.0)[:, None] * R
+
+
+def _full_rows(triangle: Array) -> Array:
+    """Rows that are not zero throughout."""
+    return triangle[np.abs(np.diag(triangle)) > 0]
