@@ -154,5 +154,5 @@ def _triangle(matrix: Array) -> Array:
 
 
 def _full_rows(triangle: Array) -> Array:
-    """Rows that are not zero throughout."""
-    return triangle[np.abs(np.diag(triangle)) > 0]
+    """Rows that are not zero throughout; a column without data leaves a zero on the diagonal, not a zero row."""
+    return triangle[triangle.any(axis=1)]
