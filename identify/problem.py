@@ -189,6 +189,10 @@ class Problem:
             f"{at_level.margin:.2g}, must be above 0; it is used as a target only, correct it",
         )
 
+    def stacked(self, weights: Array, information: Information | None = None) -> tuple[Array, Array, float]:
+        """R, z and rho2 of the cost with `weights` on the squared residuals, shape (n,)."""
+        return (information or self.information).stacked(np.sqrt(weights))
+
     def residual_squares(self, parameters: Array, information: Information | None = None) -> Array:
         """|Y_j d - tau_j|^2 of each joint [N2 m2], shape (n,)."""
         factors = (information or self.information).factors

@@ -39,7 +39,7 @@ def closest_to_prior(
 ) -> Array:
     """The least-squares solution closest to the prior in the metric of `scales` (default: the problem's)."""
     scales = problem.scales if scales is None else scales
-    R, z, _ = (information or problem.information).stacked(weights)
+    R, z, _ = problem.stacked(weights, information)
     V1 = row_space(problem, scales)
     step, *_ = np.linalg.lstsq(R @ (scales[:, None] * V1), z - R @ problem.start, rcond=RANK_TOLERANCE)
     return problem.start + scales * (V1 @ step)
@@ -50,7 +50,7 @@ def covariance(problem: Problem, weights: Array, information: Information) -> tu
 
     The variance of a base parameter that the data do not determine is infinite.
     """
-    R, _, _ = information.stacked(weights)
+    R, _, _ = problem.stacked(weights, information)
     regressor = R[:, list(problem.base.independent)]
     size = np.linalg.norm(regressor, axis=0)
     size = np.where(size > 0, size, 1.0)

@@ -22,7 +22,7 @@ def ridge(problem: Problem, *, weight: float | None = None) -> Estimate:
     if weight is not None and not weight > 0:
         raise ProblemError(f"ridge: weight {weight} must be above 0; use ols for none at all")
     weights = np.ones(problem.joints)
-    R, z, _ = problem.information.stacked(weights)
+    R, z, _ = problem.stacked(weights)
     U, values, V = np.linalg.svd(R)
     if weight is None:
         weight = SHARE * float(values[values > RANK_TOLERANCE * values[0]].min()) ** 2

@@ -37,7 +37,7 @@ class Target:
     @classmethod
     def of(cls, problem: Problem, weights: Array, prior_weight: float = PRIOR_WEIGHT) -> Target:
         """The target of `problem` with `weights` on the joints."""
-        R, z, rho2 = problem.information.stacked(weights)
+        R, z, rho2 = problem.stacked(weights)
         U, values, V = np.linalg.svd(R * problem.scales)
         missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
         rows = problem.information.rows

@@ -224,7 +224,7 @@ class TestClosest:
         chosen = {problem.base.independent[COMBINATIONS.index(name)] for name in few.essential}
         assert set(np.flatnonzero(few.parameters != prior)) <= chosen
         # Among all changes of the essential parameters alone, none fits better.
-        R, z, _ = problem.information.stacked(few.weights)
+        R, z, _ = problem.stacked(few.weights)
         columns = sorted(chosen)
         best, *_ = np.linalg.lstsq(R[:, columns], z - R @ prior)
         np.testing.assert_allclose((few.parameters - prior)[columns], best, rtol=1e-6, atol=1e-8)
