@@ -204,12 +204,14 @@ async def test_cancelled_at_every_wait_it_leaves_nothing(
                 await collect(near, [line.item(n)], line.whole)
             echoing.cancel()
 
+    async def attempt(step: int) -> bool:
+        return await cancelled_at(step, work())
+
     step, reached = 0, True
     while reached:
         step += 1
         before = held()
-        attempt = asyncio.create_task(cancelled_at(step, work()))  # type: ignore[arg-type]
-        (outcome,) = await asyncio.gather(attempt, return_exceptions=True)
+        (outcome,) = await asyncio.gather(attempt(step), return_exceptions=True)
         reached = isinstance(outcome, asyncio.CancelledError)
         assert reached or outcome is False, outcome
         assert held() == before
