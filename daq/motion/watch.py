@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,7 +21,8 @@ __all__ = ["Watch"]
 class Watch:
     """Judges blocks as they arrive; raises SafetyStop (or DeviceLost for a silent stream) with the facts.
 
-    Limits and tracking are judged on measured joint streams while `moving`; silence and overload always.
+    Limits and tracking are judged on measured joint streams while `armed`; silence and overload always. A sample
+    without a valid value (stale, corrupt), and of a joint stream one with any invalid, does not keep it alive.
     """
 
     def __init__(self, joints: Mapping[str, JointConfig], bounds: WatchConfig) -> None:
@@ -31,10 +31,13 @@ class Watch:
         self._low = np.array([j.position[0] for j in joints.values()]) - bounds.position_margin
         self._high = np.array([j.position[1] for j in joints.values()]) + bounds.position_margin
         self._speed = np.array([j.velocity for j in joints.values()]) * bounds.velocity_margin
-        self._last_ns: dict[str, int] = {}
-        self._sent: deque[Setpoints] = deque()
+        self._last_ns: dict[str, int] = {}  # of the last valid sample
+        self._invalid: dict[str, Validity] = {}  # of the last sample, where it was not valid
+        self._due_ns = np.zeros(0, np.int64)  # setpoints sent lately, in the order of their times
+        self._due = np.zeros((0, len(joints)))
+        self._judged_ns = 0
         self._columns: dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
-        self.moving = False
+        self.armed = False
         self.worst_tracking = 0.0  # [rad], since the session began
 
     def expect(self, streams: Sequence[Stream], now_ns: int) -> None:
@@ -48,33 +51,54 @@ class Watch:
 
     def sent(self, chunk: Setpoints) -> None:
         """Remember setpoints, to compare the motion with."""
-        self._sent.append(chunk)
+        old = max(0, int(np.searchsorted(self._due_ns, self._judged_ns - _MEMORY_NS)) - 1)
+        self._due_ns = np.concatenate([self._due_ns[old:], chunk.host_ns])
+        self._due = np.concatenate([self._due[old:], chunk.position])
 
     def judge(self, block: Block) -> None:
         """Every sample of a block."""
         name = block.stream.name
+        flagged = bool(block.validity.any())
         if name in self._last_ns:
-            self._last_ns[name] = max(self._last_ns[name], int(block.host_ns[-1]))
-        saturated = block.validity == Validity.SATURATED
-        if saturated.any():
-            row, column = np.argwhere(saturated)[0]
-            raise SafetyStop(
-                f"{name}: {block.stream.columns[column].name} is saturated at sample {block.sequence + row}; "
-                "lower the load on the sensor or slow the motion"
-            )
-        if self.moving and name in self._columns:
+            self._note_age(block, flagged)
+        if flagged:
+            self._judge_overload(block)
+        if self.armed and name in self._columns:
             self._judge_joints(block)
 
     def silent(self, now_ns: int) -> None:
-        """Raise DeviceLost for a stream whose last sample is too old."""
+        """Raise DeviceLost for a stream whose last valid sample is too old."""
         for name, last_ns in self._last_ns.items():
             age_s = (now_ns - last_ns) * 1e-9
             if age_s > self._bounds.stream_age_s:
+                why = self._invalid.get(name)
+                what = "has been silent" if why is None else f"has had only {why.name.lower()} samples"
+                remedy = "check its cable and power" if why is None else "check its wiring, and restart it"
                 raise DeviceLost(
                     name.split(".")[0],
-                    f"{name} has been silent for {age_s:.3f} s (bound {self._bounds.stream_age_s:g} s); "
-                    "check its cable and power",
+                    f"{name} {what} for {age_s:.3f} s (bound {self._bounds.stream_age_s:g} s); {remedy}",
                 )
+
+    def _note_age(self, block: Block, flagged: bool) -> None:
+        name, host_ns = block.stream.name, block.host_ns
+        self._invalid.pop(name, None)
+        if flagged:
+            valid = block.validity == Validity.OK
+            alive = valid.all(axis=1) if name in self._columns else valid.any(axis=1)
+            host_ns = host_ns[alive]
+            if not alive[-1]:
+                self._invalid[name] = Validity(int(block.validity[-1].max()))
+        if len(host_ns):
+            self._last_ns[name] = max(self._last_ns[name], int(host_ns[-1]))
+
+    def _judge_overload(self, block: Block) -> None:
+        saturated = np.argwhere(block.validity == Validity.SATURATED)
+        if len(saturated):
+            row, column = saturated[0]
+            raise SafetyStop(
+                f"{block.stream.name}: {block.stream.columns[column].name} is saturated at sample "
+                f"{block.sequence + row}; lower the load on the sensor or slow the motion"
+            )
 
     def _judge_joints(self, block: Block) -> None:
         position_columns, velocity_columns = self._columns[block.stream.name]
@@ -99,13 +123,15 @@ class Watch:
         self._judge_tracking(block, position)
 
     def _judge_tracking(self, block: Block, position: NDArray[np.float64]) -> None:
+        self._judged_ns = max(self._judged_ns, int(block.host_ns[-1]))
         reference = self._reference(block.host_ns)
         if reference is None:
             return
         error = np.abs(position - reference)
         error[np.isnan(error)] = 0.0  # an invalid value says nothing about tracking
-        self.worst_tracking = max(self.worst_tracking, float(error.max(initial=0.0)))
-        if self.worst_tracking > self._bounds.tracking_error:
+        worst = float(error.max(initial=0.0))
+        self.worst_tracking = max(self.worst_tracking, worst)
+        if worst > self._bounds.tracking_error:
             row, axis = np.unravel_index(int(np.argmax(error)), error.shape)
             raise SafetyStop(
                 f"{block.stream.name}: {self._axes[axis]} is {error[row, axis]:.4f} rad away from its setpoint, bound "
@@ -113,18 +139,16 @@ class Watch:
             )
 
     def _reference(self, host_ns: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Setpoints at these times [rad], shape (N, n); None before the first one is due."""
-        while len(self._sent) > 1 and self._sent[0].host_ns[-1] < host_ns[0] - _MEMORY_NS:
-            self._sent.popleft()
-        if not self._sent or host_ns[0] < self._sent[0].host_ns[0]:
+        """Setpoints at these times [rad], shape (N, n), the last one for ever; None before the first one is due."""
+        due_ns = self._due_ns
+        if not len(due_ns) or host_ns[0] < due_ns[0]:
             return None
-        near = [
-            c for c in self._sent if c.host_ns[0] <= host_ns[-1] and c.host_ns[-1] >= host_ns[0] - _MEMORY_NS
-        ]
-        near = near or [self._sent[-1]]
-        times = np.concatenate([c.host_ns for c in near]) - host_ns[0]
-        positions = np.concatenate([c.position for c in near])
-        return np.column_stack([np.interp(host_ns - host_ns[0], times, p) for p in positions.T])
+        after = np.minimum(np.searchsorted(due_ns, host_ns, side="right"), len(due_ns) - 1)
+        before = np.maximum(after - 1, 0)
+        span = np.maximum(due_ns[after] - due_ns[before], 1)
+        share = np.minimum((host_ns - due_ns[before]) / span, 1.0)[:, None]
+        reference: NDArray[np.float64] = self._due[before] + share * (self._due[after] - self._due[before])
+        return reference
 
 
 _MEMORY_NS = 1_000_000_000  # a block may be this late and still be compared with its own setpoints

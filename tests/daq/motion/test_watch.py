@@ -40,7 +40,7 @@ def setpoints(position: float, at_ms: int = 0, n: int = 100) -> Setpoints:
 def watch() -> Watch:
     watch = Watch(JOINTS, WatchConfig(tracking_error=0.1))
     watch.expect([MOTION], 0)
-    watch.moving = True
+    watch.armed = True
     return watch
 
 
@@ -72,8 +72,8 @@ def test_after_the_last_setpoint_the_arm_is_compared_with_where_it_should_rest(w
     assert watch.worst_tracking == pytest.approx(0.05)
 
 
-def test_limits_are_not_judged_while_nothing_moves(watch: Watch) -> None:
-    watch.moving = False
+def test_limits_are_not_judged_while_the_drives_are_off(watch: Watch) -> None:
+    watch.armed = False
     watch.judge(block(position=1.1, velocity=9.0))
 
 
