@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from daq.config.robot import JointConfig
 from daq.config.session import FourierConfig, SessionConfig, Step
+from daq.errors import CheckError
 from daq.trajectory.checks import Check, Limits, limit_checks, run_checks
 from daq.trajectory.fourier import FourierSeries, fourier
 from daq.trajectory.minimum_jerk import minimum_jerk
@@ -69,8 +70,18 @@ def make_plan(
         legs.append(Leg(step, trajectory))
     for leg in legs:
         if leg.trajectory is not None:
-            run_checks(leg.trajectory, [*limit_checks(limits), *checks])
+            _check(session, leg, leg.trajectory, [*limit_checks(limits), *checks])
     return tuple(legs)
+
+
+def _check(session: SessionConfig, leg: Leg, trajectory: Trajectory, checks: Sequence[Check]) -> None:
+    """A refusal says which file and step it is about, then a line for each bound that is left."""
+    try:
+        run_checks(trajectory, checks)
+    except CheckError as exc:
+        what = "the move to a step's start" if leg.step is None else f"steps.{leg.step.name}"
+        reasons = "".join(f"\n  {line}" for line in str(exc).splitlines())
+        raise CheckError(f"{session.path}: {what} may not be played:{reasons}", exc.violations) from exc
 
 
 def _trajectory(
