@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from typing import Any, Self
 
 from daq.config.rig import RigConfig
@@ -12,7 +13,7 @@ from daq.errors import ConfigError
 from drivers import registry
 from drivers.clock import Clock
 from drivers.driver import Actuator, Context, Driver, Gripper
-from drivers.errors import ConnectError, DriverError
+from drivers.errors import ConnectError, DriverError, OptionError
 
 __all__ = ["Rig"]
 
@@ -24,10 +25,12 @@ class Rig:
         self.config = config
         self.world = _world(config, clock, seed)
         context = Context(clock=clock, axes=config.robot.axes, world=self.world)
-        self.drivers: dict[str, Driver] = {
-            name: registry.create(device.kind, name, device.options, context)
-            for name, device in config.devices.items()
-        }
+        self.drivers: dict[str, Driver] = {}
+        for name, device in config.devices.items():
+            try:
+                self.drivers[name] = registry.create(device.kind, name, device.options, context)
+            except OptionError as exc:
+                raise ConfigError(f"{config.path}: devices.{exc}") from exc
         self._connected: list[Driver] = []
 
     def __iter__(self) -> Iterator[Driver]:
@@ -65,9 +68,11 @@ class Rig:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for driver in reversed(self._connected):
-            await driver.__aexit__(None, None, None)
-        self._connected = []
+        """Release every device, whatever becomes of the others."""
+        async with AsyncExitStack() as stack:
+            for driver in self._connected:
+                stack.push_async_exit(driver)
+            self._connected = []
 
 
 def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
@@ -95,4 +100,7 @@ def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
         hand=robot.hand,
         locked=robot.locked,
     )
-    return World(description, config.simulation, clock, seed)
+    try:
+        return World(description, config.simulation, clock, seed)
+    except OptionError as exc:
+        raise ConfigError(f"{config.path}: {exc}") from exc

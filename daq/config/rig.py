@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from daq.bus.endpoint import Endpoint
 from daq.config.reader import Model, explain, read
 from daq.config.robot import RobotConfig, load_robot
-from daq.errors import ConfigError
+from daq.errors import BusError, ConfigError
 from drivers.errors import OptionError
 from drivers.registry import KINDS, options_model
 
@@ -41,6 +42,14 @@ class _RigFile(Model):
     simulation: dict[str, Any] | None = None
     cell: str = "cell"  # names this rig to the outside world
     telemetry: str | None = None  # endpoint for observers, e.g. tcp://127.0.0.1:5560; None: a private ipc one
+
+    @field_validator("telemetry")
+    @classmethod
+    def _an_endpoint(cls, value: str | None) -> str | None:
+        try:
+            return value if value is None else str(Endpoint.parse(value))
+        except BusError as exc:
+            raise ValueError(str(exc)) from exc
 
     @model_validator(mode="after")
     def _kinds(self) -> Self:
