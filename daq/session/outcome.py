@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from daq.clockfit import ClockFit
 from daq.motion.state import State
 from daq.session.ledger import Account
+from drivers.driver import Counters
 
 __all__ = ["Outcome"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`state` is final; `recorded` counts samples in the file by stream; `tracking` is the worst error [rad]."""
+    """`state` is final; `recorded` counts samples in the file by stream; `tracking` is the worst error [rad].
+
+    `counters` are what each device's driver saw on its line.
+    """
 
     state: State
     reason: str
     seconds: float
     accounts: tuple[Account, ...]
+    counters: dict[str, Counters]
     recorded: dict[str, int]
     clock_fits: dict[str, ClockFit]
     tracking: float
@@ -47,5 +52,6 @@ class Outcome:
             "streams": {
                 a.stream: {**a.to_dict(), "recorded": self.recorded.get(a.stream, 0)} for a in self.accounts
             },
+            "devices": {name: asdict(counters) for name, counters in self.counters.items()},
             "clock_fits": {name: fit.to_dict() for name, fit in self.clock_fits.items()},
         }

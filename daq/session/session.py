@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from daq.bus.stop import StopListener
 from daq.bus.telemetry import Publisher
 from daq.clock import HostClock
 from daq.config.session import SessionConfig, Step
-from daq.errors import CheckError, RecordError, SafetyStop
+from daq.errors import CheckError, RecordError, RemoteError, SafetyStop
 from daq.motion.plan import Leg, make_plan
 from daq.motion.player import Player
 from daq.motion.sent import sent_block, sent_stream
@@ -50,6 +50,11 @@ _FIRST_SAMPLE_NS = 2_000_000_000  # every stream must have begun within this
 _SETTLE_NS = 100_000_000  # after the last setpoint, so that the last samples arrive
 _WATCH_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
+_AFTERMATH_NS = 50_000_000  # after the drives are off, so that the recording shows the arm at rest
+_REFUSAL_NS = (
+    2 * _WATCH_NS
+)  # a drive that refuses setpoints may tell its reader why; until then its reason waits
+_HANG_S = 5.0  # of real time: a device that does not come back from a command does not keep the others from stopping
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ class Session:
         self._attachments = attachments or {}
         self._notes = notes or {}
         self._rig = Rig(config.rig, clock, seed)
+        self._recorder = Recorder(self.file, clock)
         arm = self._rig.actuators[0].name if self._rig.actuators else "arm"
         self._sent = sent_stream(arm, config.rig.robot.axes, config.rate_hz)
         self._ledger = Ledger()
@@ -98,58 +104,82 @@ class Session:
         self._interruptible: asyncio.Task[Any] | None = None
 
     def stop(self, reason: str) -> None:
-        """Ask for a controlled stop, as an operator does."""
-        self._ask_to_stop(_Stop(State.ABORTED, reason))
+        """Ask for a controlled stop, as an operator does; when it is over there is nothing left to stop."""
+        if not self._machine.state.final:
+            self._ask_to_stop(_Stop(State.ABORTED, reason))
 
     async def run(self) -> Outcome:
-        """Acquire, move, record. Trouble with devices, safety or the recording ends up in the Outcome."""
+        """Acquire, move, record. Trouble with devices, safety or the recording ends up in the Outcome.
+
+        Raises RecordError where the recording cannot be begun, BusError where telemetry cannot: nothing moves then.
+        """
         start_ns = self._clock.now_ns()
+        begun = False
         async with Publisher(self._endpoints.telemetry) as self._publisher:
             try:
-                async with Recorder(self.file, self._clock) as self._recorder:
+                async with self._recorder:
+                    begun = True
                     self._write_head()
-                    await asyncio.create_task(self._conduct(), name="conductor")
-                    self._machine.enter(
-                        *((self._stop.state, self._stop.reason) if self._stop else (State.DONE, ""))
-                    )
+                    await self._conduct_to_the_end()
                     self._write_tail()
             except RecordError as exc:
+                if not begun:
+                    raise
                 self._blame(exc)
+        truth = self._write_truth()
         return Outcome(
             state=self._stop.state if self._stop else State.DONE,
             reason=self._stop.reason if self._stop else "",
             seconds=(self._clock.now_ns() - start_ns) * 1e-9,
             accounts=self._ledger.accounts,
+            counters={driver.name: driver.counters for driver in self._rig},
             recorded=dict(self._recorder.counts),
             clock_fits=self._ledger.clock_fits(),
             tracking=self._watch.worst_tracking,
             file=self._recorder.path,
-            truth=self._write_truth(),
+            truth=truth,
         )
 
     # -- the conductor ----------------------------------------------
+
+    async def _conduct_to_the_end(self) -> None:
+        """Whatever the conductor runs into, a final state is entered."""
+        try:
+            await asyncio.create_task(self._conduct(), name="conductor")
+        except Exception as exc:
+            self._blame(exc)
+        self._machine.enter(*((self._stop.state, self._stop.reason) if self._stop else (State.DONE, "")))
 
     async def _conduct(self) -> None:
         """Connect, read, move, stop; simulated time waits for it."""
         async with AsyncExitStack() as stack:
             stack.enter_context(self._clock.participant("conductor"))
             try:
-                self._interruptible = asyncio.current_task()
-                if self._stop is None:
-                    await stack.enter_async_context(self._rig)
-                    self._machine.enter(State.CONNECTED)
-                    control = await self._open_channels(stack)
-                    self._start_tasks(stack)
-                    await self._perform(Player(self._clock, lambda chunk: _send(control, chunk)))
+                await self._work(stack)
             except asyncio.CancelledError:
                 _uncancel()
                 self._ask_to_stop(_Stop(State.ABORTED, "cancelled"))
             except Exception as exc:
                 self._blame(exc)
-            finally:
-                self._interruptible = None
             if self._machine.state is not State.IDLE:
                 await self._halt()
+
+    async def _work(self, stack: AsyncExitStack) -> None:
+        """All that a request to stop interrupts, by cancelling it."""
+        if self._stop is not None:
+            return
+        self._interruptible = asyncio.current_task()
+        try:
+            await stack.enter_async_context(self._rig)
+            self._machine.enter(State.CONNECTED)
+            control = await self._open_channels(stack)
+            self._start_tasks(stack)
+            await self._perform(Player(self._clock, lambda chunk: _send(control, chunk)))
+        except RemoteError:  # setpoints were refused; the device's reader may be about to say why
+            await self._sleep(_REFUSAL_NS)
+            raise
+        finally:
+            self._interruptible = None
 
     async def _perform(self, player: Player) -> None:
         """Everything that moves, in the order of the plan."""
@@ -158,6 +188,7 @@ class Session:
         plan = make_plan(self.config, None if arm is None else await arm.position(), self._checks)
         self._progress.begin(plan)
         if arm is not None:
+            self._watch.armed = True
             await arm.arm()
             self._machine.enter(State.ARMED)
         for leg in plan:
@@ -171,14 +202,12 @@ class Session:
             await self._act(leg.step)
             return
         self._machine.enter(State.MOVING)
-        self._watch.moving = True
         if leg.step is not None:
             start_ns = self._clock.now_ns() + player.LEAD_NS
             self._event("segment_start", t_ns=start_ns, segment=leg.step.name, use=leg.step.use)
         _, end_ns = await player.play(leg.trajectory)
         if leg.step is not None:
             self._event("segment_end", t_ns=end_ns, segment=leg.step.name, use=leg.step.use)
-        self._watch.moving = False
         self._machine.enter(State.ARMED)
 
     async def _act(self, step: Step) -> None:
@@ -193,22 +222,29 @@ class Session:
         self._event("segment_end", t_ns=self._clock.now_ns(), segment=step.name, use=step.use)
 
     async def _halt(self) -> None:
-        """Stop in order; each part is tried whatever became of the one before."""
-        self._watch.moving = False
+        """Stop in order; each part is tried whatever became of the one before, and told only if it was done."""
+        self._watch.armed = False
         self._machine.enter(State.STOPPING, self._stop.reason if self._stop else "")
         for arm in self._rig.actuators:
-            await self._attempt(arm.hold())
+            await self._attempt(arm, "hold", arm.hold())
         for arm in self._rig.actuators:
-            await self._attempt(arm.disarm())
-            self._event("drives_off", device=arm.name)
+            await self._attempt(arm, "drives_off", arm.disarm())
+        await self._sleep(_AFTERMATH_NS)
         for driver in self._rig:
-            await self._attempt(driver.stop())
+            await self._attempt(driver, "sensor_off", driver.stop())
 
-    async def _attempt(self, action: Coroutine[Any, Any, None]) -> None:
+    async def _attempt(self, driver: Driver, event: str, action: Coroutine[Any, Any, None]) -> None:
         try:
-            await action
-        except HeftError as exc:
+            async with asyncio.timeout(_HANG_S):
+                await action
+        except TimeoutError:
+            self._blame(
+                DeviceLost(driver.name, f"{event}: no answer within {_HANG_S:g} s; use the emergency stop")
+            )
+        except Exception as exc:
             self._blame(exc)
+        else:
+            self._event(event, device=driver.name)
 
     async def _first_samples(self) -> None:
         deadline_ns = self._clock.now_ns() + _FIRST_SAMPLE_NS
@@ -231,10 +267,11 @@ class Session:
         return await stack.enter_async_context(ControlClient(self._endpoints.control))
 
     def _start_tasks(self, stack: AsyncExitStack) -> None:
-        tasks = [asyncio.create_task(self._read(d), name=f"reader {d.name}") for d in self._rig]
-        tasks.append(asyncio.create_task(self._watch_silence(), name="watch"))
-        tasks.append(asyncio.create_task(self._publish_progress(), name="progress"))
-        tasks.append(asyncio.create_task(self._listen_for_stop(), name="stop listener"))
+        work = {f"reader {driver.name}": self._read(driver) for driver in self._rig}
+        work["watch"] = self._watch_silence()
+        work["progress"] = self._publish_progress()
+        work["stop listener"] = self._listen_for_stop()
+        tasks = [asyncio.create_task(self._guarded(job), name=name) for name, job in work.items()]
 
         async def end() -> None:
             for task in tasks:
@@ -243,20 +280,27 @@ class Session:
 
         stack.push_async_callback(end)
 
-    async def _read(self, driver: Driver) -> None:
+    async def _guarded(self, job: Coroutine[Any, Any, None]) -> None:
+        """No task of a session ends in silence."""
         try:
-            async for block in driver:
-                self._take(block)
+            await job
         except Exception as exc:
             self._blame(exc)
 
+    async def _read(self, driver: Driver) -> None:
+        async for block in driver:
+            self._take(block)
+
     def _take(self, block: Block) -> None:
-        """The way of one block: judged, recorded, accounted for, published."""
+        """The way of one block: judged, recorded, accounted for, published; each whatever the one before says."""
         try:
             self._watch.judge(block)
         except SafetyStop as exc:
             self._blame(exc)
-        self._recorder.block(block)
+        try:
+            self._recorder.block(block)
+        except RecordError as exc:
+            self._blame(exc)
         self._ledger.enter(block)
         self._publisher.publish(block)
 
@@ -291,7 +335,11 @@ class Session:
     # -- control requests -------------------------------------------
 
     async def _on_play(self, request: Request) -> None:
-        """Setpoints on their way to the arm."""
+        """Setpoints on their way to the arm; only while a motion is on: none slips in behind a stop."""
+        if self._machine.state is not State.MOVING:
+            raise CommandError(
+                self.config.rig.name, f"setpoints refused: the session is {self._machine.state}, not moving"
+            )
         chunk = setpoint_codec.decode(request.payload, request.buffers)
         arm = self._rig.actuators[0]
         await arm.play(chunk)
@@ -315,13 +363,19 @@ class Session:
     def _write_tail(self) -> None:
         self._recorder.note("clock_fits", {k: fit.to_dict() for k, fit in self._ledger.clock_fits().items()})
         self._recorder.note("losses", {a.stream: a.to_dict() for a in self._ledger.accounts})
+        self._recorder.note("counters", {driver.name: asdict(driver.counters) for driver in self._rig})
 
     def _write_truth(self) -> Path | None:
         """What really happened, beside the recording; a simulated rig knows, and only evaluation reads it."""
         if self._rig.world is None:
             return None
         path = self.file.with_suffix(".truth.json")
-        path.write_text(json.dumps(self._rig.world.truth(), indent=1) + "\n", encoding="utf-8")
+        try:
+            path.write_text(json.dumps(self._rig.world.truth(), indent=1) + "\n", encoding="utf-8")
+        except OSError as exc:
+            path.unlink(missing_ok=True)
+            self._blame(RecordError(f"{path}: cannot be written: {exc.strerror}; free some space"))
+            return None
         return path
 
     def _streams(self) -> Iterator[Stream]:
@@ -366,8 +420,8 @@ class Session:
         if self._stop is not None:
             return
         self._stop = stop
-        if self._interruptible is not None and self._interruptible is not asyncio.current_task():
-            self._interruptible.cancel()
+        if self._interruptible is not None:
+            self._interruptible.cancel()  # itself too: then it ends where it waits next
 
 
 async def _send(control: ControlClient, chunk: Setpoints) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from daq.bus.endpoint import Endpoints
 from daq.clock import HostClock, RealClock, SimulatedClock
 from daq.config.session import SessionConfig, load_session
-from daq.errors import ConfigError
+from daq.errors import ConfigError, RecordError
 from daq.session.outcome import Outcome
 from daq.session.session import Session
 from heft import __version__
@@ -35,7 +35,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--speed", type=_speed, default=1.0, help="1, N times real time, or max (simulated rigs only)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the simulated rig")
+    parser.add_argument("--seed", type=_seed, default=0, help="seed of the simulated rig")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
 
@@ -46,8 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.speed != 1.0 and config.rig.simulation is None:
         raise ConfigError(f"{config.rig.path}: --speed {arguments.speed:g}: real devices run at speed 1 only")
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{config.name}"
-    out.mkdir(parents=True, exist_ok=True)
-    outcome = asyncio.run(_acquire(config, arguments, out))
+    try:
+        outcome = asyncio.run(_acquire(config, arguments, out))
+    except RecordError as exc:  # the recording could not be begun, and nothing has moved
+        raise ConfigError(f"--out {out}: {exc}") from exc
     if arguments.json:
         sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
     summarise(outcome, sys.stderr if arguments.json else sys.stdout)
@@ -83,7 +85,16 @@ def _attachments(config: SessionConfig) -> dict[str, bytes]:
 
 
 def _speed(text: str) -> float:
-    speed = float("inf") if text == "max" else float(text)
+    try:
+        speed = float("inf") if text == "max" else float(text)
+    except ValueError:
+        speed = 0.0
     if not speed > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a speed; give 1, a factor, or max")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a speed; give 1, a positive factor, or max")
     return speed
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a seed; give a whole number from 0 on")
+    return int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TextIO
 
 from rich.console import Console
@@ -37,6 +38,10 @@ def summarise(outcome: Outcome, stream: TextIO) -> None:
             clocks.add_row(name, f"{fit.skew_ppm:+.2f}", f"{fit.main.residual_rms_ns / 1e3:.1f}")
         console.print(clocks)
 
+    for device, counters in outcome.counters.items():
+        trouble = {what: n for what, n in asdict(counters).items() if n and what not in ("received", "lost")}
+        if trouble:
+            console.print(f"line      {device}: {', '.join(f'{n} {what}' for what, n in trouble.items())}")
     console.print(f"tracking  worst error {outcome.tracking * 1e3:.2f} mrad")
     console.print(f"file      {outcome.file}", markup=False)
     if outcome.truth is not None:
