@@ -36,6 +36,8 @@ def test_a_leftover_task_fails_its_test(pytester: pytest.Pytester) -> None:
             pass
         """
     )
-    result = pytester.runpytest_subprocess("-o", "asyncio_mode=auto", "-p", "no:cacheprovider", "--timeout=60")
+    result = pytester.runpytest_subprocess(
+        "-o", "asyncio_mode=auto", "-p", "no:cacheprovider", "--timeout=60"
+    )
     result.assert_outcomes(passed=4, errors=1)  # the body passes, its teardown does not
     result.stdout.fnmatch_lines(["*1 asyncio tasks left behind: forgotten;*"])
