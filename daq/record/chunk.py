@@ -12,6 +12,7 @@ __all__ = ["Chunk"]
 
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, sequence, log time, publish time
 _MESSAGE_BODY = _MESSAGE.size - 9  # of which this much counts in the record's length
+_ENTRY = struct.Struct("<QQ")  # of an index: log time, offset in the chunk
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, bytes of entries
 _ROW_HEADER = np.dtype(
     [
@@ -37,7 +38,7 @@ class Chunk:
         self.end_ns = 0
         self.messages: dict[int, int] = {}  # per channel
         self._parts: list[bytes] = [preamble]
-        self._entries: dict[int, list[NDArray[np.uint64]]] = {}
+        self._entries: dict[int, list[bytes]] = {}  # of the index, per channel
 
     def __bool__(self) -> bool:
         return bool(self.messages)
@@ -48,12 +49,12 @@ class Chunk:
 
     def add(self, channel: int, sequence: int, log_ns: int, publish_ns: int, data: bytes) -> None:
         """Add one message."""
-        entry = np.array([[log_ns, self.size]], np.uint64)
+        at = self.size
         head = _MESSAGE.pack(
             Opcode.MESSAGE, _MESSAGE_BODY + len(data), channel, sequence & 0xFFFFFFFF, log_ns, publish_ns
         )
         self._append(head + data)
-        self._note(channel, entry, log_ns, log_ns)
+        self._note(channel, 1, _ENTRY.pack(log_ns, at), log_ns, log_ns)
 
     def add_rows(
         self,
@@ -73,11 +74,11 @@ class Chunk:
         head["log_ns"] = head["publish_ns"] = log_ns
         records[:, : _MESSAGE.size] = head.view(np.uint8).reshape(n, _MESSAGE.size)
         records[:, _MESSAGE.size :] = rows
-        entries = np.empty((n, 2), np.uint64)
+        entries = np.empty((n, 2), "<u8")
         entries[:, 0] = log_ns
         entries[:, 1] = self.size + np.arange(n, dtype=np.uint64) * np.uint64(records.shape[1])
         self._append(records.tobytes())
-        self._note(channel, entries, int(log_ns.min()), int(log_ns.max()))
+        self._note(channel, n, entries.tobytes(), int(log_ns.min()), int(log_ns.max()))
 
     @property
     def data(self) -> bytes:
@@ -86,15 +87,15 @@ class Chunk:
 
     def index(self, channel: int) -> bytes:
         """The channel's MessageIndex record."""
-        entries = np.concatenate(self._entries[channel]).astype("<u8").tobytes()
+        entries = b"".join(self._entries[channel])
         return _INDEX.pack(Opcode.MESSAGE_INDEX, 6 + len(entries), channel, len(entries)) + entries
 
     def _append(self, record: bytes) -> None:
         self._parts.append(record)
         self.size += len(record)
 
-    def _note(self, channel: int, entries: NDArray[np.uint64], start_ns: int, end_ns: int) -> None:
+    def _note(self, channel: int, count: int, entries: bytes, start_ns: int, end_ns: int) -> None:
         self.start_ns = min(self.start_ns, start_ns) if self else start_ns
         self.end_ns = max(self.end_ns, end_ns) if self else end_ns
-        self.messages[channel] = self.messages.get(channel, 0) + len(entries)
+        self.messages[channel] = self.messages.get(channel, 0) + count
         self._entries.setdefault(channel, []).append(entries)

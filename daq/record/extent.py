@@ -9,9 +9,9 @@ from typing import Self
 __all__ = ["Extent"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Extent:
-    """Blocks and samples of one stream, and the host times they cover [ns].
+    """Blocks and samples of one stream so far, and the host times they cover [ns]; a counter that grows.
 
     `longest_ns` is the time from the first to the last sample of the longest Block: with it, a reader that
     looks for an interval knows which chunks it need not open.
@@ -23,21 +23,24 @@ class Extent:
     last_ns: int = 0
     longest_ns: int = 0
 
-    def grown(self, samples: int, first_ns: int, last_ns: int) -> Extent:
-        """With one more Block."""
-        return self.merged(Extent(1, samples, first_ns, last_ns, last_ns - first_ns))
+    def grow(self, samples: int, first_ns: int, last_ns: int) -> None:
+        """One more Block."""
+        if not self.blocks or first_ns < self.first_ns:
+            self.first_ns = first_ns
+        if not self.blocks or last_ns > self.last_ns:
+            self.last_ns = last_ns
+        self.longest_ns = max(self.longest_ns, last_ns - first_ns)
+        self.blocks += 1
+        self.samples += samples
 
-    def merged(self, other: Extent) -> Extent:
-        """With the Blocks of another."""
-        if not self.blocks or not other.blocks:
-            return self if self.blocks else other
-        return Extent(
-            self.blocks + other.blocks,
-            self.samples + other.samples,
-            min(self.first_ns, other.first_ns),
-            max(self.last_ns, other.last_ns),
-            max(self.longest_ns, other.longest_ns),
-        )
+    def merge(self, other: Extent) -> None:
+        """All the Blocks of another."""
+        if other.blocks:
+            self.first_ns = min(self.first_ns, other.first_ns) if self.blocks else other.first_ns
+            self.last_ns = max(self.last_ns, other.last_ns) if self.blocks else other.last_ns
+            self.longest_ns = max(self.longest_ns, other.longest_ns)
+            self.blocks += other.blocks
+            self.samples += other.samples
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

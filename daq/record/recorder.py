@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Self
 
 from daq.clock import HostClock
@@ -25,6 +25,9 @@ __all__ = ["FLUSH_S", "Recorder"]
 #: Real time between two flushes to the disk [s]: a killed process loses at most this and the time that a
 #: flush takes; together they stay below 0.5 s.
 FLUSH_S = 0.25
+#: Real time after which the thread looks at the queue [s], unless an eighth of it is full before: a thread that
+#: wakes up for every block would hold up the event loop.
+POLL_S = 0.02
 #: Places in the queue beyond its capacity, so that what is said about a full queue can still be recorded.
 RESERVE = 256
 
@@ -47,14 +50,16 @@ class Recorder:
         self._partial = self._final.with_name(self._final.name + ".partial")
         self._clock = clock
         self._capacity = capacity
-        self._queue: Queue[Callable[[], object] | None] = Queue()
+        self._queue: deque[Callable[[], object] | None] = deque()
+        self._wake = Event()
         self._refused: dict[str, int] = {}
         self._hold: AbstractContextManager[None] | None = None
         self._throttling = False
-        self._failure: Exception | None = None
+        self._failure: RecordError | None = None
         self._failure_told = False
         self._renamed = False
         self._open = False
+        self._flush_due = time.monotonic() + FLUSH_S
         self._writer: Writer
         self._loop: asyncio.AbstractEventLoop
         self._finished: asyncio.Event
@@ -78,7 +83,7 @@ class Recorder:
             raw = open(self._partial, "xb", buffering=0)  # noqa: ASYNC230, SIM115 - once; closed by the thread
             self._writer = Writer(raw, self._clock.utc_offset_ns)
         except OSError as exc:
-            raise self._cannot_write(exc) from exc
+            raise self._error(exc) from exc
         self._loop = asyncio.get_running_loop()
         self._finished = asyncio.Event()
         self._open = True
@@ -91,7 +96,8 @@ class Recorder:
             with suppress(RecordError):  # told below
                 self.note("heft.refused", self._refused)
         self._open = False
-        self._queue.put(None)
+        self._queue.append(None)
+        self._wake.set()
         cancelled = None
         with self._clock.hold():
             self._release()
@@ -101,7 +107,7 @@ class Recorder:
                 except asyncio.CancelledError as cancel:
                     cancelled = cancel
         if self._failure is not None and (exc is None or not self._failure_told):
-            raise self._cannot_write(self._failure)
+            raise self._failure
         if cancelled is not None:
             raise cancelled
 
@@ -138,16 +144,18 @@ class Recorder:
     def _put(self, job: Callable[[], object], reserve: int = 0) -> None:
         if self._failure is not None:
             self._failure_told = True
-            raise self._cannot_write(self._failure)
+            raise self._failure
         if not self._open:
             raise RecordError(f"{self._final}: nothing can be recorded outside `async with`")
-        waiting = self._queue.qsize()
+        waiting = len(self._queue)
         if waiting >= self._capacity + reserve:
             raise RecordError(
                 f"{self._final}: {waiting} blocks wait for the disk, the limit is {self._capacity}; "
                 "record fewer streams, or to a faster disk (--out)"
             )
-        self._queue.put(job)
+        self._queue.append(job)
+        if waiting >= self._capacity // 8:
+            self._wake.set()
         if self._hold is None and waiting >= self._capacity // 2:
             self._hold = self._clock.hold()
             self._hold.__enter__()
@@ -163,30 +171,34 @@ class Recorder:
         """The thread: jobs in order, flushes by real time (host time may be simulated), the end."""
         try:
             with raw:
-                due = time.monotonic() + FLUSH_S
-                while True:
-                    try:
-                        job = self._queue.get(timeout=max(0.0, due - time.monotonic()))
-                    except Empty:
-                        job = _nothing
-                    if job is None:
-                        break
-                    job()
-                    if time.monotonic() >= due:
-                        if self._writer.flush():
-                            os.fdatasync(raw.fileno())
-                        due = time.monotonic() + FLUSH_S
-                    if self._throttling and self._queue.qsize() <= self._capacity // 4:
-                        self._throttling = False
-                        self._call(self._release)
+                while self._work(raw.fileno()):
+                    self._wake.wait(POLL_S)
+                    self._wake.clear()
                 self._writer.finish()
                 os.fsync(raw.fileno())
             self._rename()
         except Exception as exc:
-            self._failure = exc
+            self._failure = self._error(exc)
             self._call(self._release)
         finally:
             self._call(self._finished.set)
+
+    def _work(self, descriptor: int) -> bool:
+        """Do the jobs that wait. False: that was the last."""
+        while True:
+            if time.monotonic() >= self._flush_due:
+                if self._writer.flush():
+                    os.fdatasync(descriptor)
+                self._flush_due = time.monotonic() + FLUSH_S
+            if self._throttling and len(self._queue) <= self._capacity // 4:
+                self._throttling = False
+                self._call(self._release)
+            if not self._queue:
+                return True
+            job = self._queue.popleft()
+            if job is None:
+                return False
+            job()
 
     def _rename(self) -> None:
         """The file is whole: give it its name, and make sure that the name lasts."""
@@ -202,14 +214,16 @@ class Recorder:
         with suppress(RuntimeError):  # the loop is gone: nobody waits any more
             self._loop.call_soon_threadsafe(function)
 
-    def _cannot_write(self, exc: Exception) -> RecordError:
+    def _error(self, exc: Exception) -> RecordError:
+        """What stopped the recording, and what to do."""
         if isinstance(exc, RecordError):
             return exc
-        return RecordError(
-            f"{self._partial}: cannot be written: {exc}; free some space or record elsewhere (--out); "
-            "what was complete before can be read"
-        )
-
-
-def _nothing() -> None:
-    """The job when there is none."""
+        what, remedy = f"the recorder failed: {exc!r}", "please report this"
+        if isinstance(exc, OSError):
+            what, remedy = (
+                f"cannot be written: {exc.strerror or exc}",
+                "free some space or record elsewhere (--out)",
+            )
+        error = RecordError(f"{self._partial}: {what}; {remedy}; what was complete before can be read")
+        error.__cause__ = exc
+        return error

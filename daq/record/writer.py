@@ -117,18 +117,18 @@ class Writer:
 
     def block(self, block: Block) -> None:
         """Add a Block and its standard messages; a Block without samples holds nothing to write."""
+        name, samples = block.stream.name, len(block)
         self.describe(block.stream)
-        if not len(block):
+        if not samples:
             return
-        name = block.stream.name
         channels = self._streams[name]
-        first_ns, last_ns = int(block.host_ns.min()), int(block.host_ns.max())
+        first_ns, last_ns = int(np.minimum.reduce(block.host_ns)), int(np.maximum.reduce(block.host_ns))
         self._truth.chunk.add(channels.blocks, block.sequence, last_ns, first_ns, encode(block))
-        self._extents[name] = self._extents[name].grown(len(block), first_ns, last_ns)
+        self._extents[name].grow(samples, first_ns, last_ns)
         if self._truth.chunk.size >= CHUNK_BYTES:
             self._close_truth()
         self._unpacked.setdefault(name, []).append(block)
-        self._unpacked_bytes += len(block) * len(channels.messages.image)
+        self._unpacked_bytes += samples * len(channels.messages.image)
         if self._unpacked_bytes >= CHUNK_BYTES:
             self._close_display()
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import lz4.frame
 import zstandard
@@ -22,7 +22,7 @@ __all__ = ["ChunkEntry", "DamageError", "Message", "Survey", "messages", "survey
 
 RECORD = struct.Struct("<BQ")  # opcode, length of the body
 _HEAD = struct.Struct("<QQQI")  # of a chunk: first and last log time, uncompressed size, CRC
-_MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time
+_MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, sequence, log time, publish time
 _SAMPLES = struct.Struct("<I")  # of a Block, after magic, version and flags
 _SAMPLES_AT = 8
 
@@ -48,8 +48,7 @@ class ChunkEntry:
     channels: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A message in an unpacked chunk: its data are bytes `start` to `end`."""
 
     channel: int
@@ -106,11 +105,15 @@ def _decompress(packed: memoryview, compression: str, size: int) -> bytes:
 
 def messages(data: bytes, channel: int | None = None) -> Iterator[Message]:
     """Messages in an unpacked chunk (of one channel), in file order."""
-    for opcode, start, end in _records(data):
-        if opcode == Opcode.MESSAGE and start + _MESSAGE.size <= end:
-            number, _, log_ns, publish_ns = _MESSAGE.unpack_from(data, start)
-            if channel is None or number == channel:
-                yield Message(number, log_ns, publish_ns, start + _MESSAGE.size, end)
+    size, head = len(data), _MESSAGE.size
+    unpack_from = _MESSAGE.unpack_from
+    end = 0
+    while end + head <= size:
+        start = end + head
+        opcode, length, number, _, log_ns, publish_ns = unpack_from(data, end)
+        end += RECORD.size + length
+        if opcode == Opcode.MESSAGE and (channel is None or number == channel) and start <= end <= size:
+            yield Message(number, log_ns, publish_ns, start, end)
 
 
 def survey(data: bytes, known: Mapping[int, Channel]) -> Survey:
@@ -119,9 +122,12 @@ def survey(data: bytes, known: Mapping[int, Channel]) -> Survey:
     Messages of a chunk that defines its own channels, none of them Heft's, are not looked at.
     """
     found = Survey()
-    for opcode, start, end in _records(data):
-        if opcode == Opcode.CHANNEL:
-            channel = Channel.read(ReadDataStream(BytesIO(data[start:end])))
+    at = 0
+    while at + RECORD.size <= len(data):
+        opcode, length = RECORD.unpack_from(data, at)
+        at += RECORD.size + length
+        if opcode == Opcode.CHANNEL and at <= len(data):
+            channel = Channel.read(ReadDataStream(BytesIO(data[at - length : at])))
             found.defined[channel.id] = channel
     if found.defined and not any(c.topic.startswith("/heft/") for c in found.defined.values()):
         return found
@@ -134,18 +140,5 @@ def survey(data: bytes, known: Mapping[int, Channel]) -> Survey:
         if topic.startswith(layout.BLOCK_PREFIX) and m.start + _SAMPLES_AT + _SAMPLES.size <= m.end:
             stream = topic.removeprefix(layout.BLOCK_PREFIX)
             (samples,) = _SAMPLES.unpack_from(data, m.start + _SAMPLES_AT)
-            extent = found.extents.get(stream, Extent())
-            found.extents[stream] = extent.grown(samples, m.publish_ns, m.log_ns)
+            found.extents.setdefault(stream, Extent()).grow(samples, m.publish_ns, m.log_ns)
     return found
-
-
-def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Opcode, start and end of the body of each record."""
-    at, size = 0, len(data)
-    while at + RECORD.size <= size:
-        opcode, length = RECORD.unpack_from(data, at)
-        start = at + RECORD.size
-        at = start + length
-        if at > size:
-            return
-        yield opcode, start, at

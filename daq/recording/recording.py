@@ -16,7 +16,7 @@ from mcap.exceptions import McapError
 
 from daq.errors import RecordingError
 from daq.record import layout
-from daq.record.codec import decode
+from daq.record.codec import decode, decode_runs
 from daq.record.extent import Extent
 from daq.record.file import MAGIC
 from daq.recording.chunks import ChunkEntry, DamageError, messages, survey, unpack
@@ -89,13 +89,13 @@ class Recording:
         notes = list(contents.notes)
         extents = contents.extents
         if not contents.surveyed:
-            extents = dict.fromkeys(self.streams, Extent())
+            extents = {name: Extent() for name in self.streams}
             with self.path.open("rb") as file:
                 for entry in contents.chunks:
                     data = self._unpack(file, entry)
                     if data is not None:
                         for name, extent in survey(data, contents.channels).extents.items():
-                            extents[name] = extents[name].merged(extent)
+                            extents[name].merge(extent)
             for name in self.attachments:
                 try:
                     self.attachment(name)
@@ -117,25 +117,21 @@ class Recording:
         One chunk is in memory at a time; chunks outside the interval are not read.
         """
         stream = self._stream(name)
-        extent = self._contents.extents.get(name, Extent())
-        latest_ns = None if end_ns is None else end_ns + extent.longest_ns
-        for data in self._messages(self._channels[name], start_ns, latest_ns):
-            block = decode(data, stream)
-            if start_ns is None and end_ns is None:
-                yield block
-            else:
-                yield from _cut(block, start_ns, end_ns)
+        for data in self._messages(name, start_ns, end_ns):
+            yield from _cut(decode(data, stream), start_ns, end_ns)
 
     def columns(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Columns:
         """All samples of a stream (with `start_ns <= host time < end_ns`) as arrays."""
-        return Columns.of(self._stream(name), self.blocks(name, start_ns, end_ns))
+        stream = self._stream(name)
+        runs = decode_runs(self._messages(name, start_ns, end_ns), stream)
+        return Columns.of(stream, (part for run in runs for part in _cut(run, start_ns, end_ns)))
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """What happened, in the order of time."""
         if self._event_channel is None:
             return ()
-        found = map(Event.from_json, self._messages(self._event_channel))
+        found = map(Event.from_json, self._channel(self._event_channel))
         return tuple(sorted(found, key=lambda event: event.t_ns))
 
     @property
@@ -198,7 +194,7 @@ class Recording:
             total.update(json.dumps(self.streams[name].to_dict()).encode())
             hashes = [
                 (decode(data, self.streams[name]).sequence, hashlib.sha256(data).digest())
-                for data in self._messages(self._channels[name])
+                for data in self._messages(name)
             ]
             for _, digest in sorted(hashes):
                 total.update(digest)
@@ -216,7 +212,13 @@ class Recording:
             known = ", ".join(self.streams) or "none"
             raise RecordingError(f"{self.path}: no stream {name!r}; there are: {known}") from None
 
-    def _messages(
+    def _messages(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Iterator[bytes]:
+        """Blocks of a stream, encoded, from the chunks that may have samples in an interval."""
+        if end_ns is not None:  # a Block is logged at its last sample, and may begin this much earlier
+            end_ns += self._contents.extents.get(name, Extent()).longest_ns
+        return self._channel(self._channels[name], start_ns, end_ns)
+
+    def _channel(
         self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
     ) -> Iterator[bytes]:
         """Messages of a channel, from the chunks with log times in `start_ns <= t < latest_ns`."""
@@ -272,6 +274,9 @@ def _stream(path: Path, topic: str, metadata: Mapping[str, str]) -> Stream:
 
 def _cut(block: Block, start_ns: int | None, end_ns: int | None) -> Iterator[Block]:
     """The runs of a Block's samples that lie in an interval of host time."""
+    if start_ns is None and end_ns is None:
+        yield block
+        return
     inside = np.ones(len(block), np.bool_)
     if start_ns is not None:
         inside &= block.host_ns >= start_ns

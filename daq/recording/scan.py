@@ -101,7 +101,7 @@ def _take_chunk(contents: Contents, file: BinaryIO, at: int, end: int) -> bool:
         replace(entry, start_ns=found.start_ns, end_ns=found.end_ns, channels=frozenset(found.channels))
     )
     for name, extent in found.extents.items():
-        contents.extents[name] = contents.extents.get(name, Extent()).merged(extent)
+        contents.extents.setdefault(name, Extent()).merge(extent)
     return True
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daq.errors import RecordingError
-from daq.record.codec import DTYPES, decode, encode
+from daq.record import codec
+from daq.record.codec import DTYPES, decode, decode_runs, encode
 from drivers.block import Block
 from drivers.stream import Column, Stream
 
@@ -111,3 +112,50 @@ def test_a_newer_version_is_named() -> None:
     data[4] = 2
     with pytest.raises(RecordingError, match="version 2, this program reads 1"):
         decode(bytes(data), stream)
+
+
+@st.composite
+def messages_of_one_stream(draw: st.DrawFn) -> list[Block]:
+    """Blocks of one stream: some continue the one before, some do not, some have ticks or flaws."""
+    stream = stream_of(2, "<i2")
+    blocks, sequence = [], 0
+    for _ in range(draw(st.integers(0, 12))):
+        n = draw(st.sampled_from([0, 1, 3, 3, 3]))
+        sequence += draw(st.sampled_from([0, 0, 0, 1]))
+        numbers = np.arange(sequence, sequence + n)
+        values = np.column_stack((numbers, -numbers)).astype("<i2")
+        validity = np.full((n, 2), draw(st.sampled_from([0, 0, 0, 1])), np.uint8)
+        ticks = draw(st.sampled_from([None, numbers * 7]))
+        blocks.append(Block(stream, sequence, numbers * 10, values, validity, numbers * 10 - 3, ticks))
+        sequence += n
+    return blocks
+
+
+@given(messages_of_one_stream(), st.integers(1, 4))
+def test_joined_runs_hold_the_same_samples(blocks: list[Block], limit: int) -> None:
+    stream = stream_of(2, "<i2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec, "RUN_LIMIT", limit)
+        runs = list(decode_runs(map(encode, blocks), stream))
+
+    def rows(parts: list[Block]) -> list[tuple[object, ...]]:
+        return [
+            (
+                part.sequence + i,
+                int(part.host_ns[i]),
+                part.values[i].tolist(),
+                part.validity[i].tolist(),
+                None if part.request_ns is None else int(part.request_ns[i]),
+                None if part.ticks is None else int(part.ticks[i]),
+            )
+            for part in parts
+            for i in range(len(part))
+        ]
+
+    assert rows(runs) == rows(blocks)
+
+
+@given(st.lists(st.binary(max_size=60), min_size=1, max_size=3))
+def test_runs_of_arbitrary_bytes_raise_recording_error(data: list[bytes]) -> None:
+    with pytest.raises(RecordingError):
+        list(decode_runs(data, stream_of(3, "<f8")))

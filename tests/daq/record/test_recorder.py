@@ -141,7 +141,7 @@ async def test_a_full_queue_fails_loudly(
     gate = Gate(monkeypatch)
     async with Recorder(tmp_path / "a.mcap", ManualClock(), capacity=8) as recorder:
         recorder.block(make_block(motion))
-        await until(lambda: recorder._queue.qsize() == 0)  # the thread has it, and stands at the gate
+        await until(lambda: len(recorder._queue) == 0)  # the thread has it, and stands at the gate
         for i in range(1, 9):
             recorder.block(make_block(motion, 10 * i))
         with pytest.raises(RecordError, match="8 blocks wait for the disk, the limit is 8"):
@@ -170,7 +170,7 @@ async def test_simulated_time_waits_for_the_disk(
 
     async with Recorder(tmp_path / "a.mcap", clock, capacity=capacity) as recorder:
         task = asyncio.create_task(device(recorder))
-        await until(lambda: recorder._queue.qsize() >= capacity // 2)
+        await until(lambda: len(recorder._queue) >= capacity // 2)
         stopped_at = clock.now_ns()
         for _ in range(100):
             await asyncio.sleep(0)
