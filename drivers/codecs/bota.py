@@ -162,9 +162,7 @@ def filters(*, sinc: int, chop: bool = False, fast: bool = False, skip: bool = T
     `skip` leaves out the FIR filter behind it.
     """
     if sinc < 1:
-        raise ProtocolError(
-            f"Bota: sinc filter length {sinc}, expected at least 1 (the sensor's own range is 51 to 512)"
-        )
+        raise ProtocolError(f"Bota: sinc filter length {sinc}, expected at least 1")
     return f"f,{sinc},{chop:d},{fast:d},{skip:d}".encode()
 
 
