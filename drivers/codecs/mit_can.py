@@ -3,8 +3,8 @@
 Command, 8 bytes, most significant bit first: position 16 | velocity 12 | kp 12 | kd 12 | torque 12.
 Feedback, 6 or 8 bytes: motor | position 16 | velocity 12 | torque 12 | (two more bytes, by dialect).
 Each number is a code between the ends of a range that the bytes do not tell: a wrong range is silently a
-wrong unit. The actuator answers commands only, and its torque is current times a constant: an estimate
-without friction.
+wrong unit. The actuator answers commands only; its torque is current times a constant, an estimate without
+friction; and what an AK motor sends wraps at the limits of its range, velocity and torque too.
 """
 
 from __future__ import annotations
