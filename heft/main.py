@@ -12,7 +12,12 @@ from heft.exit_codes import ExitCode, of_error
 
 __all__ = ["main"]
 
-COMMANDS = ("run", "devices")
+#: Each command's module is imported only when it is called: some of them load much.
+COMMANDS = {
+    "run": "run an excitation session on hardware or on the simulated rig",
+    "identify": "identify the arm from recordings",
+    "devices": "which devices there are",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,8 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"heft {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        import_module(f"heft.commands.{name}").add(subparsers)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    for name, purpose in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=purpose, description=purpose)
+        if name in arguments[:1]:
+            import_module(f"heft.commands.{name}").add(subparser)
     parsed = parser.parse_args(arguments)
     try:
         code: int = parsed.run(parsed)

@@ -1,1 +1,1 @@
-"""One module per command: `add(subparsers)` describes it, `run(arguments)` does it and returns the code."""
+"""One module per command: `add(parser)` describes it, `run(arguments)` does it and returns the exit code."""

@@ -13,9 +13,8 @@ from heft.exit_codes import ExitCode
 __all__ = ["add", "run"]
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    parser = subparsers.add_parser("devices", help="which devices there are", description=__doc__)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", help="kinds of device, their transports, and what each yields")
     parser.set_defaults(run=run)

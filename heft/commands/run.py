@@ -9,11 +9,15 @@ import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
 
 from daq.bus.endpoint import Endpoints
 from daq.clock import HostClock, RealClock, SimulatedClock
 from daq.config.session import SessionConfig, load_session
 from daq.errors import ConfigError, RecordError
+from daq.motion.state import State
 from daq.session.outcome import Outcome
 from daq.session.session import Session
 from heft import __version__
@@ -25,9 +29,8 @@ from heft.terminal.view import open_view
 __all__ = ["add", "run"]
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    parser = subparsers.add_parser("run", help="run an excitation session", description=__doc__)
     parser.add_argument("session", nargs="?", type=Path, help="session file (default: the simulated WAM)")
     parser.add_argument(
         "--out", type=Path, help="folder for the results (default: sessions/<UTC time>-<session>)"
@@ -36,6 +39,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--speed", type=_speed, default=1.0, help="1, N times real time, or max (simulated rigs only)"
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of the simulated rig")
+    parser.add_argument("--no-identify", action="store_true", help="record only")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
 
@@ -50,10 +54,25 @@ def run(arguments: argparse.Namespace) -> int:
         outcome = asyncio.run(_acquire(config, arguments, out))
     except RecordError as exc:  # the recording could not be begun, and nothing has moved
         raise ConfigError(f"--out {out}: {exc}") from exc
+    console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
+    summarise(outcome, console)
+    report = outcome.to_dict()
+    if outcome.state is State.DONE and not arguments.no_identify and _identifiable(config):
+        report["identification"] = _identify(outcome.file, out, console)
     if arguments.json:
-        sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
-    summarise(outcome, sys.stderr if arguments.json else sys.stdout)
+        sys.stdout.write(json.dumps(report) + "\n")
     return of_state(outcome.state)
+
+
+def _identifiable(config: SessionConfig) -> bool:
+    return any(step.use == "identification" for step in config.steps)
+
+
+def _identify(file: Path, out: Path, console: Console) -> dict[str, Any]:
+    from heft.commands.identify import identify_and_report  # heavy imports, after the motion
+
+    summary, _ = identify_and_report([file], out=out, console=console)
+    return summary
 
 
 async def _acquire(config: SessionConfig, arguments: argparse.Namespace, out: Path) -> Outcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +12,8 @@ from daq.session.outcome import Outcome
 __all__ = ["summarise"]
 
 
-def summarise(outcome: Outcome, stream: TextIO) -> None:
+def summarise(outcome: Outcome, console: Console) -> None:
     """Samples per stream, clock fits, tracking, the file, and a line `lost N`."""
-    console = Console(file=stream, highlight=False, soft_wrap=True)
     reason = f": {outcome.reason}" if outcome.reason else ""
     console.print(f"\n{outcome.state} after {outcome.seconds:.1f} s{reason}", markup=False)
 
