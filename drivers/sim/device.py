@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +20,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from drivers.block import Block, Validity
 from drivers.driver import Context, Driver, Identity
 from drivers.errors import DeviceLost, OptionError
-from drivers.sim.faults import Corrupt, Fault, Saturate, Stuck
-from drivers.sim.line import Line
+from drivers.sim.faults import Fault
+from drivers.sim.line import Arrivals, Line
+from drivers.sim.sensor import Sensor
+from drivers.sim.spoiler import Spoiler
 from drivers.sim.ticker import Ticker
 from drivers.sim.truth import DeviceTruth
 from drivers.sim.world import World
 from drivers.stream import Stream
 
-__all__ = ["DeviceOptions", "Reading", "SimDevice"]
+__all__ = ["DeviceOptions", "SimDevice"]
 
 NonNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
-Reading = tuple[NDArray[np.generic], NDArray[np.bool_] | None]
 
 
 class DeviceOptions(BaseModel):
@@ -51,6 +53,25 @@ class DeviceOptions(BaseModel):
     jitter_s: NonNegative = 0.0002
     #: A device that has been silent for this long is lost [s].
     timeout_s: Positive = 0.25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Channel:
+    """One stream of a device and the sensor behind it."""
+
+    stream: Stream
+    sensor: Sensor | None
+    delay_s: float
+    rng: np.random.Generator
+
+    def read(
+        self, truth: NDArray[np.float64], t: NDArray[np.float64]
+    ) -> tuple[NDArray[np.generic], NDArray[np.uint8]]:
+        """The device's numbers and their validity, shape (N, k) each."""
+        if self.sensor is None:
+            return truth, np.zeros(truth.shape, dtype=np.uint8)
+        counts, saturated = self.sensor.read(truth, t, self.rng)
+        return counts.astype(self.stream.dtype), saturated * np.uint8(Validity.SATURATED)
 
 
 class SimDevice(Driver):
@@ -74,10 +95,18 @@ class SimDevice(Driver):
         self._period = self.ticker.period(options.rate_hz)
         self._phase = float(self._rng("phase").random()) if self.RANDOM_PHASE else 0.0
         self._line = Line(options.latency_s, options.jitter_s, self._rng)
-        self._flips = self._rng("corruption")
+        self._spoiler = Spoiler(self._rng("corruption"))
         self._block = options.block or max(1, round(0.01 * options.rate_hz))
-        self._streaming = False
-        self._stuck_ticks: int | None = None
+        self._stopped = False
+        self._channels: dict[str, _Channel] = {}
+
+    def _add_sensor(self, stream: Stream, sensor: Sensor | None, delay_s: float) -> None:
+        """A stream, the sensor behind it (None: exact numbers), and its delay besides the line's latency [s]."""
+        self._channels[stream.name] = _Channel(stream, sensor, delay_s, self._rng(f"{stream.name} noise"))
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return tuple(channel.stream for channel in self._channels.values())
 
     @property
     def identity(self) -> Identity:
@@ -86,34 +115,43 @@ class SimDevice(Driver):
         )
 
     async def __aenter__(self) -> Self:
-        self.world.declare(self.name, self._truth())
+        self._stopped = False
+        latency_s = self.options.latency_s
+        self.world.declare(
+            self.name,
+            DeviceTruth(
+                clock=self.ticker.truth(),
+                delays={name: channel.delay_s + latency_s for name, channel in self._channels.items()},
+                sensors={
+                    name: c.sensor.truth() for name, c in self._channels.items() if c.sensor is not None
+                },
+            ),
+        )
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._streaming = False
+        self._stopped = True
 
     async def stop(self) -> None:
-        self._streaming = False
+        self._stopped = True
 
     async def __aiter__(self) -> AsyncIterator[Block]:
         world, n = self.world, self._block
-        self._streaming = True
         with self.clock.participant(self.name):
             origin = math.ceil(world.seconds(self.clock.now_ns()) / self._period - self._phase - 1e-6)
             heard = world.seconds(self.clock.now_ns())
             first = 0
-            while self._streaming:
+            while not self._stopped:
                 number = np.arange(origin + first, origin + first + n, dtype=np.float64)
                 t = (number + self._phase) * self._period
                 faults = world.faults(self.name)
                 arrivals = self._line.carry(t, faults)
                 await self.clock.sleep_until(world.nanoseconds(float(arrivals.t[-1])))
-                if not self._streaming:
+                if self._stopped:
                     return
                 self._alive()
                 world.advance(world.nanoseconds(float(t[-1])))
-                self.counters.duplicate += arrivals.duplicates
-                for block in self._blocks(first, t, arrivals.t, arrivals.kept, faults):
+                for block in self._blocks(first, t, arrivals, faults):
                     yield block
                 first += n
                 heard = float(arrivals.t[arrivals.kept][-1]) if arrivals.kept.any() else heard
@@ -125,16 +163,8 @@ class SimDevice(Driver):
     # -- what the devices add -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
-        """Per stream the device's numbers for samples at t [s], and where they are at full scale; shape (N, k)."""
-
-    @abstractmethod
-    def _truth(self) -> DeviceTruth:
-        """What is true of this device."""
-
-    def _full_scale(self, stream: Stream) -> NDArray[np.generic]:
-        """Numbers that a saturated sample shows, shape (k,)."""
-        return np.full(stream.width, np.iinfo(np.dtype(stream.dtype)).max, dtype=stream.dtype)
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
+        """What is true at samples taken at t [s]: for each stream SI values, shape (N, k)."""
 
     def _alive(self) -> None:
         """The host is about to read."""
@@ -148,84 +178,31 @@ class SimDevice(Driver):
     # -- from samples to blocks ---------------------------------------------------------------------------------------
 
     def _blocks(
-        self,
-        first: int,
-        t: NDArray[np.float64],
-        arrival: NDArray[np.float64],
-        kept: NDArray[np.bool_],
-        faults: Sequence[Fault],
+        self, first: int, t: NDArray[np.float64], arrivals: Arrivals, faults: Sequence[Fault]
     ) -> list[Block]:
-        ticks, stale = self._stuck(self.ticker.ticks(t), t, faults)
-        corrupt = self._corrupt(t, faults)
-        host_ns = self.world.start_ns + np.ceil(arrival * 1e9).astype(np.int64)
+        """The samples that arrived, `first` being the number of the first that was taken."""
+        kept = arrivals.kept
+        damage = self._spoiler.inspect(t, self.ticker.ticks(t), faults)
+        host_ns = self.world.start_ns + np.ceil(arrivals.t * 1e9).astype(np.int64)
+        received = int(np.count_nonzero(kept))
+        self.counters.received += received
+        self.counters.lost += len(t) - received
+        self.counters.duplicate += arrivals.duplicates
+        self.counters.corrupt += int(np.count_nonzero(kept & damage.corrupt))
         runs = _runs(kept)
-        self.counters.lost += len(t) - int(np.count_nonzero(kept))
-        self.counters.received += int(np.count_nonzero(kept))
-        self.counters.corrupt += int(np.count_nonzero(kept & corrupt))
         blocks = []
-        for stream, (values, saturated) in zip(self.streams, self._measure(t), strict=True):
-            validity = np.zeros(values.shape, dtype=np.uint8)
-            if saturated is not None:
-                validity[saturated] = Validity.SATURATED
+        for channel, truth in zip(self._channels.values(), self._measure(t), strict=True):
+            values, validity = channel.read(truth, t)
             if faults:
-                values, validity = self._spoil(stream, values, validity, t, faults, stale, corrupt)
-            for run in runs:
-                blocks.append(
-                    Block(
-                        stream, first + run.start, host_ns[run], values[run], validity[run], ticks=ticks[run]
-                    )
+                full_scale = None if channel.sensor is None else channel.sensor.full_scale
+                self._spoiler.spoil(values, validity, damage, full_scale)
+            blocks += [
+                Block(
+                    channel.stream, first + r.start, host_ns[r], values[r], validity[r], ticks=damage.ticks[r]
                 )
+                for r in runs
+            ]
         return blocks
-
-    def _stuck(
-        self, ticks: NDArray[np.int64], t: NDArray[np.float64], faults: Sequence[Fault]
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        stale = np.zeros(len(t), dtype=np.bool_)
-        for fault in faults:
-            if isinstance(fault, Stuck):
-                stale |= fault.active(t)
-        if not stale.any():
-            self._stuck_ticks = None
-            return ticks, stale
-        if self._stuck_ticks is None:
-            self._stuck_ticks = int(ticks[np.argmax(stale)])
-        return np.where(stale, self._stuck_ticks, ticks), stale
-
-    def _corrupt(self, t: NDArray[np.float64], faults: Sequence[Fault]) -> NDArray[np.bool_]:
-        corrupt = np.zeros(len(t), dtype=np.bool_)
-        for fault in faults:
-            if isinstance(fault, Corrupt):
-                corrupt |= fault.active(t) & (self._flips.random(len(t)) < fault.rate)
-        return corrupt
-
-    def _spoil(
-        self,
-        stream: Stream,
-        values: NDArray[Any],
-        validity: NDArray[np.uint8],
-        t: NDArray[np.float64],
-        faults: Sequence[Fault],
-        stale: NDArray[np.bool_],
-        corrupt: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.generic], NDArray[np.uint8]]:
-        """Faults that change values, or what may be believed of them."""
-        integer = np.issubdtype(values.dtype, np.integer)
-        for fault in faults:
-            if isinstance(fault, Saturate) and integer:
-                columns = slice(None) if fault.column is None else slice(fault.column, fault.column + 1)
-                active = fault.active(t)
-                values[active, columns] = self._full_scale(stream)[columns]
-                validity[active, columns] = Validity.SATURATED
-        for row in np.flatnonzero(corrupt):
-            if integer:
-                column, bit = (
-                    self._flips.integers(values.shape[1]),
-                    self._flips.integers(8 * values.itemsize - 1),
-                )
-                values[row, column] ^= values.dtype.type(1 << int(bit))
-            validity[row] = Validity.CORRUPT
-        validity[stale] = Validity.STALE
-        return values, validity
 
 
 def _runs(kept: NDArray[np.bool_]) -> list[slice]:

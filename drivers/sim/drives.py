@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,10 @@ from pydantic import Field
 from drivers.driver import Actuator, Context
 from drivers.errors import CommandError, DeviceFault, OptionError
 from drivers.setpoints import Setpoints
-from drivers.sim.device import DeviceOptions, NonNegative, Positive, Reading, SimDevice
+from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
 from drivers.sim.faults import DriveFault
 from drivers.sim.sensor import PerColumn, Sensor, per_column
 from drivers.sim.servo import Mode, Servo
-from drivers.sim.truth import DeviceTruth
 from drivers.stream import Column, Role, Stream
 
 __all__ = ["DriveOptions", "SimDrives"]
@@ -31,7 +29,7 @@ class DriveOptions(DeviceOptions):
 
     #: Servo ticks per second, by the drive's own clock; torque is held from one to the next.
     servo_hz: Positive = 1000.0
-    #: Bandwidth of the position loop; critically damped.
+    #: Bandwidth of the position loop.
     bandwidth_hz: PerColumn = 10.0
     #: Motor encoder: counts per turn of the joint are two to this.
     position_bits: Annotated[int, Field(ge=8, le=30)] = 19
@@ -86,13 +84,9 @@ class SimDrives(SimDevice, Actuator):
         )
         world.attach(self._servo)
         self._torque_per_ampere = world.robot.column("torque_per_ampere")
-        self._noise = self._rng("noise")
-        self._motion_sensor, self._current_sensor = self._sensors(n)
-        self._streams = self._describe()
-
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        return self._streams
+        self._add_sensor(*self._motion(), options.motion_delay_s)
+        self._add_sensor(*self._current(), options.current_delay_s)
+        self._add_sensor(self._played(), None, 0.0)
 
     async def __aexit__(self, *exc: object) -> None:
         await self.disarm()
@@ -106,7 +100,7 @@ class SimDrives(SimDevice, Actuator):
                 self.name,
                 "has no watchdog (watchdog_s is null); set it, or set without_watchdog to arm all the same",
             )
-        t = self.world.now()
+        t = self._now()
         for fault in self.world.faults(self.name):
             if isinstance(fault, DriveFault) and fault.active(np.array([t]))[0]:
                 raise DeviceFault(self.name, f"drive fault on {fault.joint}: cannot arm before it is cleared")
@@ -115,7 +109,7 @@ class SimDrives(SimDevice, Actuator):
             raise CommandError(
                 self.name, "cannot arm while the arm still moves; wait until the brakes have stopped it"
             )
-        self._servo.arm(t, plant.q[plant.motor])
+        self._servo.arm(plant.q[plant.motor])
 
     async def position(self) -> NDArray[np.float64]:
         t = self.world.now()
@@ -123,39 +117,42 @@ class SimDrives(SimDevice, Actuator):
         return position
 
     async def play(self, chunk: Setpoints) -> None:
-        t = self.world.now()
+        t = self._now()
         times = np.asarray(chunk.host_ns - self.world.start_ns, dtype=np.float64) * 1e-9
         self._servo.play(t, chunk, times)
 
     async def hold(self) -> None:
-        t = self.world.now()
+        t = self._now()
         if self._servo.mode is Mode.OFF:
             return
         self._servo.stop(t)
         deadline = t + _REST_TIMEOUT_S
         while t < deadline and not self._at_rest():
             await self.clock.sleep_until(self.world.nanoseconds(t + 0.005))
-            t = self.world.now()
-            self._servo.hear(t)
+            t = self._now()
 
     async def disarm(self) -> None:
-        self.world.now()
+        self._now()
         self._servo.off()
+
+    def _now(self) -> float:
+        """The host speaks: first the watchdog hears it, then the plant is brought up to now.
+
+        In this order, because the plant lives in the host's process: while that stalls, nothing moves.
+        """
+        self._alive()
+        return self.world.now()
 
     def _at_rest(self) -> bool:
         return self._servo.at_rest and bool(np.abs(self.world.plant.v).max() < _REST_RAD_S)
 
     # -- measurement --------------------------------------------------------------------------------------------------
 
-    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
         options, world = self._drive, self.world
         motion = world.motor(t - options.motion_delay_s)
-        current = world.mean_torque(t - options.current_delay_s, self._period) / self._torque_per_ampere
-        return [
-            self._motion_sensor.read(np.hstack([motion.q, motion.v]), t, self._noise, "<i4"),
-            self._current_sensor.read(current, t, self._noise, "<i4"),
-            (world.reference(t), None),
-        ]
+        torque = world.mean_torque(t - options.current_delay_s, self._period)
+        return [np.hstack([motion.q, motion.v]), torque / self._torque_per_ampere, world.reference(t)]
 
     def _alive(self) -> None:
         self._servo.hear(self.world.seconds(self.clock.now_ns()))
@@ -164,66 +161,44 @@ class SimDrives(SimDevice, Actuator):
         if self._servo.failure is not None:
             raise self._servo.failure
 
-    def _sensors(self, n: int) -> tuple[Sensor, Sensor]:
-        options, k = self._drive, self._torque_per_ampere
-        zero = np.zeros(n)
+    def _motion(self) -> tuple[Stream, Sensor]:
+        options, n = self._drive, len(self.axes)
+        scale = 2.0 * np.pi / (1 << options.position_bits)
         velocity_noise = per_column(f"{self.name}.velocity_noise", options.velocity_noise, n)
-        motion = Sensor.draw(
+        sensor = Sensor.draw(
             self._rng("motion bias"),
-            noise=np.concatenate([zero, velocity_noise]),
+            noise=np.concatenate([np.zeros(n), velocity_noise]),
             bias=np.zeros(2 * n),
             drift=np.zeros(2 * n),
-            resolution=np.repeat(
-                [2.0 * np.pi / (1 << options.position_bits), options.velocity_resolution], n
-            ),
+            resolution=np.repeat([scale, options.velocity_resolution], n),
         )
-        current = Sensor.draw(
+        positions = (Column(axis, "position", "rad", scale, raw_unit="count") for axis in self.axes)
+        velocities = (
+            Column(axis, "velocity", "rad/s", options.velocity_resolution, raw_unit="count")
+            for axis in self.axes
+        )
+        return self._stream("motion", (*positions, *velocities), dtype="<i4"), sensor
+
+    def _current(self) -> tuple[Stream, Sensor]:
+        options, n, per_ampere = self._drive, len(self.axes), np.abs(self._torque_per_ampere)
+        sensor = Sensor.draw(
             self._rng("current bias"),
-            noise=per_column(f"{self.name}.torque_noise", options.torque_noise, n) / abs(k),
-            bias=per_column(f"{self.name}.torque_bias", options.torque_bias, n) / k,
-            drift=per_column(f"{self.name}.torque_bias_drift", options.torque_bias_drift, n) / k,
+            noise=per_column(f"{self.name}.torque_noise", options.torque_noise, n) / per_ampere,
+            bias=per_column(f"{self.name}.torque_bias", options.torque_bias, n) / per_ampere,
+            drift=per_column(f"{self.name}.torque_bias_drift", options.torque_bias_drift, n) / per_ampere,
             resolution=np.full(n, options.current_resolution),
-            limit=1.5 * self.world.robot.column("torque") / abs(k),
+            limit=1.5 * self.world.robot.column("torque") / per_ampere,
         )
-        return motion, current
+        columns = (
+            Column(axis, "current", "A", options.current_resolution, raw_unit="count") for axis in self.axes
+        )
+        return self._stream("current", tuple(columns), dtype="<i4", hold_s=1.0 / options.rate_hz), sensor
 
-    def _describe(self) -> tuple[Stream, ...]:
-        options, axes = self._drive, self.axes
-        position_scale = 2.0 * np.pi / (1 << options.position_bits)
-        motion = (
-            *(Column(axis, "position", "rad", position_scale, raw_unit="count") for axis in axes),
-            *(
-                Column(axis, "velocity", "rad/s", options.velocity_resolution, raw_unit="count")
-                for axis in axes
-            ),
-        )
-        current = tuple(
-            Column(axis, "current", "A", options.current_resolution, raw_unit="count") for axis in axes
-        )
+    def _played(self) -> Stream:
         units = {"position": "rad", "velocity": "rad/s", "acceleration": "rad/s2"}
-        played = tuple(Column(axis, quantity, unit) for quantity, unit in units.items() for axis in axes)
-        streams = (
-            Stream(f"{self.name}.motion", motion, options.rate_hz, "<i4"),
-            Stream(f"{self.name}.current", current, options.rate_hz, "<i4", hold_s=1.0 / options.rate_hz),
-            Stream(f"{self.name}.played", played, options.rate_hz, "<f8", Role.PLAYED),
-        )
-        return tuple(
-            replace(stream, tick_hz=options.tick_hz, tick_bits=options.tick_bits) for stream in streams
-        )
+        columns = (Column(axis, quantity, unit) for quantity, unit in units.items() for axis in self.axes)
+        return self._stream("played", tuple(columns), role=Role.PLAYED)
 
-    def _full_scale(self, stream: Stream) -> NDArray[np.generic]:
-        sensor = self._motion_sensor if stream is self._streams[0] else self._current_sensor
-        return sensor.full_scale(stream.dtype)
-
-    def _truth(self) -> DeviceTruth:
-        motion, current, played = (stream.name for stream in self._streams)
-        latency = self._drive.latency_s
-        return DeviceTruth(
-            self.ticker.truth(),
-            {
-                motion: self._drive.motion_delay_s + latency,
-                current: self._drive.current_delay_s + latency,
-                played: latency,
-            },
-            {motion: self._motion_sensor.truth(), current: self._current_sensor.truth()},
-        )
+    def _stream(self, what: str, columns: tuple[Column, ...], **more: Any) -> Stream:
+        clock: dict[str, Any] = {"tick_hz": self._drive.tick_hz, "tick_bits": self._drive.tick_bits}
+        return Stream(f"{self.name}.{what}", columns, self._drive.rate_hz, **clock, **more)

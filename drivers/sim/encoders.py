@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from drivers.driver import Context
-from drivers.sim.device import DeviceOptions, NonNegative, Reading, SimDevice
+from drivers.sim.device import DeviceOptions, NonNegative, SimDevice
 from drivers.sim.sensor import PerColumn, Sensor, per_column
-from drivers.sim.truth import DeviceTruth
 from drivers.stream import Column, Stream
 
 __all__ = ["EncoderOptions", "SimEncoders"]
@@ -42,15 +41,14 @@ class SimEncoders(SimDevice):
         self._delay_s = options.delay_s
         axes = self.world.robot.axes
         n, scale = len(axes), 2.0 * np.pi / (1 << options.bits)
-        self._sensor = Sensor.draw(
+        sensor = Sensor.draw(
             self._rng("bias"),
             noise=per_column(f"{name}.noise", options.noise, n),
             bias=per_column(f"{name}.bias", options.bias, n),
             drift=per_column(f"{name}.bias_drift", options.bias_drift, n),
             resolution=np.full(n, scale),
         )
-        self._noise = self._rng("noise")
-        self._stream = Stream(
+        stream = Stream(
             name=f"{name}.position",
             columns=tuple(Column(axis, "position", "rad", scale, raw_unit="count") for axis in axes),
             rate_hz=options.rate_hz,
@@ -58,19 +56,7 @@ class SimEncoders(SimDevice):
             tick_hz=options.tick_hz,
             tick_bits=options.tick_bits,
         )
+        self._add_sensor(stream, sensor, options.delay_s)
 
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        return (self._stream,)
-
-    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
-        position = self.world.joint_positions(t - self._delay_s)
-        return [self._sensor.read(position, t, self._noise, self._stream.dtype)]
-
-    def _truth(self) -> DeviceTruth:
-        stream = self._stream.name
-        return DeviceTruth(
-            self.ticker.truth(),
-            {stream: self._delay_s + self.options.latency_s},
-            {stream: self._sensor.truth()},
-        )
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
+        return [self.world.joint_positions(t - self._delay_s)]

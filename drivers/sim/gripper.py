@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from drivers.driver import Context, Gripper
 from drivers.errors import CommandError
-from drivers.sim.device import DeviceOptions, NonNegative, Positive, Reading, SimDevice
+from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
 from drivers.sim.inertia import Inertia
 from drivers.sim.sensor import Sensor
-from drivers.sim.truth import DeviceTruth
 from drivers.stream import Column, Stream
 
 __all__ = ["GripperOptions", "ObjectOptions", "SimGripper"]
@@ -81,15 +80,14 @@ class SimGripper(SimDevice, Gripper):
             (0.0, options.stroke, options.stroke)
         ]  # start [s], from, to [m]
         self._holding: list[tuple[float, bool]] = [(0.0, False)]
-        self._noise = self._rng("noise")
-        self._sensor = Sensor.draw(
+        sensor = Sensor.draw(
             self._rng("bias"),
             noise=np.array([0.0, options.current_noise, 0.0]),
             bias=np.zeros(3),
             drift=np.zeros(3),
             resolution=np.array([1e-5, 1e-3, 1.0]),
         )
-        self._stream = Stream(
+        stream = Stream(
             name=f"{name}.state",
             columns=(
                 Column("fingers", "opening", "m", 1e-5, raw_unit="count"),
@@ -101,10 +99,7 @@ class SimGripper(SimDevice, Gripper):
             tick_hz=options.tick_hz,
             tick_bits=options.tick_bits,
         )
-
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        return (self._stream,)
+        self._add_sensor(stream, sensor, 0.0)
 
     async def grip(self, target: str = "") -> None:
         objects = self._gripper.objects
@@ -136,24 +131,16 @@ class SimGripper(SimDevice, Gripper):
         way = np.minimum(np.maximum(t - start, 0.0) * self._gripper.speed, np.abs(goal - begin))
         return begin + np.sign(goal - begin) * way
 
-    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
         options = self._gripper
         opening = self._opening(t)
         goal = np.array(self._moves)[self._latest(self._moves, t), 2]
         held = np.array([h for _, h in self._holding])[self._latest(self._holding, t)]
         moving = np.abs(opening - goal) > 1e-9
         current = np.where(moving, options.moving_current, np.where(held, options.holding_current, 0.0))
-        return [
-            self._sensor.read(np.column_stack([opening, current, held]), t, self._noise, self._stream.dtype)
-        ]
+        return [np.column_stack([opening, current, held])]
 
     @staticmethod
     def _latest(events: Sequence[tuple[float, ...]], t: NDArray[np.float64]) -> NDArray[np.intp]:
         """Index of the last event at or before each time, shape (N,)."""
         return np.maximum(np.searchsorted([e[0] for e in events], t + 1e-9, side="right") - 1, 0)
-
-    def _truth(self) -> DeviceTruth:
-        stream = self._stream.name
-        return DeviceTruth(
-            self.ticker.truth(), {stream: self.options.latency_s}, {stream: self._sensor.truth()}
-        )

@@ -67,8 +67,7 @@ class Plant:
 
     def place(self, position: NDArray[np.float64]) -> None:
         """At rest with the links at `position` [rad], shape (n,); springs carry the weight."""
-        self.v[:] = 0.0
-        self.q[:] = 0.0
+        self.q, self.v = np.zeros(self.ndof), np.zeros(self.ndof)
         self.q[self.motor] = position
         if self.flex is not None and self._flexibility is not None:
             weight = self._inverse(self.q, self.v, 0.0 * self.v)[self.motor]  # as if the springs were stiff

@@ -13,57 +13,54 @@ from drivers.errors import OptionError
 __all__ = ["PerColumn", "Sensor", "per_column"]
 
 PerColumn = float | tuple[float, ...]
+_INT32_MAX = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensor:
     """Errors of k columns in SI units, shape (k,) each.
 
-    value = truth + bias + drift t + noise; the device's number is value / resolution, rounded, within +- range.
+    value = truth + bias + drift t + noise; the device's number is value / resolution, rounded, within +- full scale.
 
     noise       rms, white
     bias        at the world's start; drawn
     drift       of the bias, per second; drawn
     resolution  SI value of one count
-    limit       full scale; inf: only the number's own range
+    full_scale  largest count, int64
     """
 
     noise: NDArray[np.float64]
     bias: NDArray[np.float64]
     drift: NDArray[np.float64]
     resolution: NDArray[np.float64]
-    limit: NDArray[np.float64]
+    full_scale: NDArray[np.int64]
 
     @classmethod
     def draw(
         cls,
         rng: np.random.Generator,
         *,
+        resolution: NDArray[np.float64],
         noise: NDArray[np.float64],
         bias: NDArray[np.float64],
         drift: NDArray[np.float64],
-        resolution: NDArray[np.float64],
         limit: NDArray[np.float64] | None = None,
     ) -> Sensor:
-        """Draw bias and drift from normal distributions of these sizes."""
+        """Draw bias and drift from normal distributions of these sizes; `limit` is full scale in SI units."""
         k = len(resolution)
-        full = np.full(k, np.inf) if limit is None else limit
-        return cls(noise, bias * rng.standard_normal(k), drift * rng.standard_normal(k), resolution, full)
-
-    def full_scale(self, dtype: str) -> NDArray[np.int64]:
-        """Largest number that the device can give, shape (k,)."""
-        top = np.iinfo(np.dtype(dtype)).max
-        return np.minimum(self.limit / self.resolution, top).astype(np.int64)
+        top = np.full(k, _INT32_MAX)
+        if limit is not None:
+            top = np.minimum(limit / resolution, top).astype(np.int64)
+        return cls(noise, bias * rng.standard_normal(k), drift * rng.standard_normal(k), resolution, top)
 
     def read(
-        self, truth: NDArray[np.float64], t: NDArray[np.float64], rng: np.random.Generator, dtype: str
-    ) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-        """The device's numbers for N samples taken at t [s], and where they are at full scale; shape (N, k)."""
+        self, truth: NDArray[np.float64], t: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Counts for N samples taken at t [s], and where they are cut off at full scale; shape (N, k)."""
         value = truth + self.bias + t[:, None] * self.drift + self.noise * rng.standard_normal(truth.shape)
-        top = self.full_scale(dtype)
         counts = np.rint(value / self.resolution)
-        clipped = np.minimum(np.maximum(counts, -top), top)
-        return clipped.astype(dtype), clipped != counts
+        clipped = np.minimum(np.maximum(counts, -self.full_scale), self.full_scale)
+        return clipped, clipped != counts
 
     def truth(self) -> dict[str, Any]:
         """For the truth file."""

@@ -1,9 +1,11 @@
 """The drive's position servo: computed torque on the CAD model (003, Eq. 76), at a fixed rate.
 
-    torque = inverse dynamics of the CAD model at (q, v, a_d + kd (v_d - v) + kp (q_d - q)) + prior friction at v_d
+    torque = inverse dynamics of the CAD model at (q, v, a) + prior friction at v_d
+    a      = a_d + kd (v_d - v) + kp (q_d - q) + ki integral of (q_d - q)
 
-It knows nothing of the true parameters or of a grasped object, so it makes the errors that a real drive makes. The
-torque is held from one tick to the next, and it is this torque that the drive's current reports.
+It knows nothing of the true parameters or of a grasped object, so it makes the errors that a real drive makes; like a
+real drive it integrates them away at rest. The torque is held from one tick to the next, and it is this torque that
+the drive's current reports.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ class Servo:
             smoothing_velocity=robot.column("smoothing_velocity"),
         )
         omega = 2.0 * np.pi * bandwidth_hz
-        self._kp, self._kd = np.square(omega), 2.0 * omega  # critically damped
+        # Poles at -omega, -omega and -omega / 10: stable up to twenty times the inertia that the CAD model has.
+        self._kp, self._kd, self._ki = 1.2 * omega**2, 2.1 * omega, 0.1 * omega**3 * period_s
+        self._integral = np.zeros(len(robot.joints))
         self._limit = robot.column("torque")
         self._deceleration = robot.column("acceleration")
         self._playlist = Playlist()
@@ -87,14 +91,14 @@ class Servo:
         """The host is alive."""
         self._heard = t
 
-    def arm(self, t: float, position: NDArray[np.float64]) -> None:
+    def arm(self, position: NDArray[np.float64]) -> None:
         """Take over from the brakes, where the motors are."""
         self.failure = self._pending = None
         self._off_after_ramp = False
         self._playlist = Playlist()
+        self._integral = np.zeros(len(position))
         self._refer(position)
         self.mode = Mode.HOLD
-        self.hear(t)
 
     def play(self, t: float, chunk: Setpoints, times: NDArray[np.float64]) -> None:
         """Queue a chunk whose setpoints are due at `times` [s], or say why not."""
@@ -129,11 +133,9 @@ class Servo:
                 )
         self._playlist.add(chunk, times)
         self.mode = Mode.PLAY
-        self.hear(t)
 
     def stop(self, t: float) -> None:
         """Forget queued setpoints and come to rest by the ramp."""
-        self.hear(t)
         self._playlist.clear()
         if self.mode is Mode.PLAY:
             self._begin_ramp(t)
@@ -158,11 +160,16 @@ class Servo:
             return None
         n = len(q)
         q_d, v_d, a_d = self.reference[:n], self.reference[n : 2 * n], self.reference[2 * n :]
-        data = self._data
-        data.qpos, data.qvel, data.qacc = q, v, a_d + self._kd * (v_d - v) + self._kp * (q_d - q)
+        q_e, data = q_d - q, self._data
+        integral = self._integral + self._ki * q_e
+        data.qpos, data.qvel, data.qacc = q, v, a_d + self._kd * (v_d - v) + self._kp * q_e + integral
         mujoco.mj_inverse(self._model, data)
-        torque = data.qfrc_inverse + self._friction.torque(v_d)
-        return np.minimum(np.maximum(torque, -self._limit), self._limit)
+        wanted = data.qfrc_inverse + self._friction.torque(v_d)
+        torque = np.minimum(np.maximum(wanted, -self._limit), self._limit)
+        self._integral = np.where(
+            torque == wanted, integral, self._integral
+        )  # a saturated axis does not wind up
+        return torque
 
     def _guard(self, t: float) -> None:
         """The drive's own watchdog: a silent host means stop, then brakes."""

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from drivers.driver import Context
 from drivers.errors import OptionError
-from drivers.sim.device import DeviceOptions, NonNegative, Positive, Reading, SimDevice
+from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
 from drivers.sim.sensor import Sensor
-from drivers.sim.truth import DeviceTruth
 from drivers.stream import Column, Stream
 
 __all__ = ["SimWrench", "WrenchOptions"]
@@ -55,7 +54,7 @@ class SimWrench(SimDevice):
                 "and the sensor averages over a whole one; raise it"
             )
         self._delay_s = options.delay_s
-        self._sensor = Sensor.draw(
+        gauges = Sensor.draw(
             self._rng("bias"),
             noise=_six(options.force_noise, options.torque_noise),
             bias=_six(options.force_bias, options.torque_bias),
@@ -63,9 +62,8 @@ class SimWrench(SimDevice):
             resolution=_six(options.force_resolution, options.torque_resolution),
             limit=_six(options.force_range, options.torque_range),
         )
-        self._noise = self._rng("noise")
         force, torque = options.force_resolution, options.torque_resolution
-        self._stream = Stream(
+        stream = Stream(
             name=f"{name}.wrench",
             columns=(
                 *(Column(axis, "force", "N", force, raw_unit="count") for axis in "xyz"),
@@ -78,25 +76,10 @@ class SimWrench(SimDevice):
             hold_s=1.0 / options.rate_hz,
             frame=sensor,
         )
+        self._add_sensor(stream, gauges, options.delay_s)
 
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        return (self._stream,)
-
-    def _measure(self, t: NDArray[np.float64]) -> Sequence[Reading]:
-        wrench = self.world.wrench(t - self._delay_s, self._period)
-        return [self._sensor.read(wrench, t, self._noise, self._stream.dtype)]
-
-    def _full_scale(self, stream: Stream) -> NDArray[np.generic]:
-        return self._sensor.full_scale(stream.dtype)
-
-    def _truth(self) -> DeviceTruth:
-        stream = self._stream.name
-        return DeviceTruth(
-            self.ticker.truth(),
-            {stream: self._delay_s + self.options.latency_s},
-            {stream: self._sensor.truth()},
-        )
+    def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
+        return [self.world.wrench(t - self._delay_s, self._period)]
 
 
 def _six(force: float, torque: float) -> NDArray[np.float64]:
