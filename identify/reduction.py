@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqrf
 
 from identify.arrays import Array, frozen
-from identify.dataset import Dataset, Processing, RowBlock, Survey, filtered_rows
+from identify.dataset import Dataset, Processing, Survey, filtered_rows
 from identify.errors import DataError, ParameterError
 from identify.regressor import RowLayout
 from identify.robot import Robot
 
-__all__ = ["Information", "Reduction", "reduce"]
+__all__ = ["Information", "Reduction", "Reweighting", "reduce"]
 
 ROWS = 512  # rows per factorisation: the same ones always go together
 
@@ -126,22 +127,41 @@ class Reduction:
         self._length[j] = len(rest)
 
 
-def reduce(
-    robot: Robot,
-    data: Dataset,
-    processing: Processing,
-    found: Survey | None = None,
-    weigh: Callable[[RowBlock], Array] | None = None,
-) -> Information:
-    """The information in a dataset; `weigh` gives weights on rows (B, n), called for the blocks in order."""
+def reduce(robot: Robot, data: Dataset, processing: Processing, found: Survey | None = None) -> Information:
+    """The information in a dataset; `found` is what `survey` says of it."""
     reduction = Reduction(robot.regressor.layout)
     for block in filtered_rows(robot, data, processing, found):
-        weights = block.keep.astype(np.float64)
-        reduction.add(block.table, weights if weigh is None else weights * weigh(block))
+        reduction.add(block.table, block.keep.astype(np.float64))
     information = reduction.finish()
     if not information.rows.any():
         raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
     return information
+
+
+@dataclass(frozen=True, eq=False)
+class Reweighting:
+    """The data once more, with weights by residual: what robust estimation asks for (`problem.Reweighter`).
+
+    `weigh` gets the running numbers of a block's instants (B,) and the residuals there [N m] (B, n), measured minus
+    modelled, and answers with weights on their squares (B, n).
+    """
+
+    robot: Robot
+    data: tuple[Dataset, ...]
+    processing: Processing
+
+    def __call__(self, weigh: Callable[[NDArray[Any], Array], Array], parameters: Array) -> Information:
+        """Information of all data with those weights."""
+        reduction = Reduction(self.robot.regressor.layout)
+        first = 0
+        for part in self.data:
+            count = 0
+            for block in filtered_rows(self.robot, part, self.processing):
+                squares = weigh(first + block.index, block.torque - block.predict(parameters))
+                reduction.add(block.table, np.sqrt(squares) * block.keep)
+                count += len(block.index)
+            first += count
+        return reduction.finish()
 
 
 def _triangle(matrix: Array) -> Array:

@@ -156,9 +156,15 @@ class Dataset:
 
     def _part(self, low: int, high: int) -> Dataset:
         """Samples low .. high - 1; views, not copies."""
-        cut = {name: getattr(self, name) for name in ("t", "q", "tau", "dq", "wrench")}
+        part = slice(low, high)
+        dq, wrench = self.dq, self.wrench
         return replace(
-            self, **{name: None if value is None else value[low:high] for name, value in cut.items()}
+            self,
+            t=self.t[part],
+            q=self.q[part],
+            tau=self.tau[part],
+            dq=None if dq is None else dq[part],
+            wrench=None if wrench is None else wrench[part],
         )
 
 

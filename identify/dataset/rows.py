@@ -81,7 +81,7 @@ def filtered_rows(
             position, velocity, acceleration = motion.apply(q)
             if dq is not None:
                 velocity, acceleration, _ = motion.apply(dq)
-            inner = np.ascontiguousarray(tau[:, motion.half : motion.half + stop - start])
+            inner = tau[:, motion.half : motion.half + stop - start]
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
             reached = min(last, (stop - 1 + half) // decimation)
             rows = np.zeros((reached - first + 1, width))
@@ -97,7 +97,7 @@ def filtered_rows(
                 rows,
             )
             complete = max(0, done - first + 1)
-            time = piece.start_s + step * decimation * np.arange(first, first + complete)
+            time = piece.start_s + step * decimation * np.arange(first, first + complete, dtype=np.float64)
             if complete:
                 yield RowBlock(
                     robot.regressor.layout,

@@ -87,7 +87,7 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     coarse = [_coarse(data, sampling, k) for k in range(len(sampling.pieces))]
     travel = np.array([[np.ptp(q, axis=1)] for q, _ in coarse]).max(axis=(0, 1)) if coarse else np.zeros(0)
     still = travel < LEAST_TRAVEL
-    for j in np.flatnonzero(still):
+    for j in np.flatnonzero(still).tolist():
         notes.append(
             f"{robot.joints[j]} does not move ({travel[j]:.2g} rad in all, below {LEAST_TRAVEL:g} rad): its friction, "
             "its drive and what only its motion shows cannot be identified; move it, or lock it in the model"

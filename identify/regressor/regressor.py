@@ -84,17 +84,14 @@ class Regressor:
         """Add the filtered rows of a stretch of samples (n, T) to `out` (K, C); see `kernel.decimate`."""
         from identify.regressor.kernel import decimate
 
-        decimate(*self._inputs(q, dq, ddq), torque, *self._constants(dq, ddq), taps, step, origin, out)
-
-    def _inputs(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array, Array]:
-        """(c, s, dq, ddq), each (n, T): see `Tree.coefficients`."""
-        if not np.any(self.tree.prismatic):
-            return np.cos(q), np.sin(q), dq, ddq
-        slides = self.tree.prismatic[:, None]
-        return np.where(slides, q, np.cos(q)), np.where(slides, 0.0, np.sin(q)), dq, ddq
-
-    def _constants(self, dq: Array, ddq: Array) -> tuple[Array, Chain, Shape, Array]:
-        return self.drives.signals(dq, ddq), *self._fixed
+        q, dq, ddq, torque = (np.ascontiguousarray(array) for array in (q, dq, ddq, torque))
+        c, s = np.cos(q), np.sin(q)
+        slides = self.tree.prismatic
+        c[slides], s[slides] = q[slides], 0.0
+        tree, shape, load = self._fixed
+        decimate(
+            c, s, dq, ddq, torque, self.drives.signals(dq, ddq), tree, shape, load, taps, step, origin, out
+        )
 
     @cached_property
     def _fixed(self) -> tuple[Chain, Shape, Array]:
