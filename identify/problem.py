@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from identify.base import BaseParameters
     from identify.reduction import Information
 
-__all__ = ["Bounds", "Problem", "Reweighter", "Weighting"]
+__all__ = ["Bounds", "Problem", "Reweighter", "Weighting", "link_sizes"]
 
 Weighting = Literal["joint", "none"]
 UNKNOWN_SIZE = 0.15  # [m] half a link, where neither a box nor a prior says it
@@ -69,6 +69,15 @@ class Bounds:
             if not 0 <= low <= high:
                 raise ProblemError(f"{what}: bounds {low} to {high} kg must be 0 <= low <= high; swap them?")
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "mass": {link: list(pair) for link, pair in self.mass.items()},
+            "total_mass": None if self.total_mass is None else list(self.total_mass),
+            "com_in_box": self.com_in_box,
+            "signs": self.signs,
+        }
+
     def __str__(self) -> str:
         parts = [f"mass of {link} {low:g} to {high:g} kg" for link, (low, high) in self.mass.items()]
         if self.total_mass is not None:
@@ -76,6 +85,19 @@ class Bounds:
         parts += ["centres of mass inside the boxes"] if self.com_in_box else []
         parts += ["no negative friction"] if self.signs else []
         return ", ".join(parts)
+
+
+def link_sizes(layout: Layout, prior: Array | None, boxes: Mapping[str, Box]) -> dict[str, float]:
+    """Half the length of each link [m]: of its box, or of an even bar with the prior's second moment."""
+    found = {}
+    for link in layout.links:
+        ten = np.zeros(10) if prior is None else prior[layout.link(link)]
+        longest = np.linalg.eigvalsh(second_moment_about_com(ten))[-1] / ten[0] if ten[0] > 0 else 0.0
+        if link in boxes:
+            found[link] = half_diagonal(boxes[link])
+        else:
+            found[link] = float(np.sqrt(3 * longest)) if longest > 0 else UNKNOWN_SIZE
+    return found
 
 
 @dataclass(frozen=True)
@@ -136,17 +158,8 @@ class Problem:
 
     @cached_property
     def sizes(self) -> Mapping[str, float]:
-        """Half the length of each link [m]: of its box, or of an even bar with the prior's second moment."""
-        return {link: self._size(link) for link in self.layout.links}
-
-    def _size(self, link: str) -> float:
-        if link in self.boxes:
-            return half_diagonal(self.boxes[link])
-        ten = self.start[self.layout.link(link)]
-        if ten[0] <= 0:
-            return UNKNOWN_SIZE
-        longest = np.linalg.eigvalsh(second_moment_about_com(ten))[-1] / ten[0]
-        return float(np.sqrt(3 * longest)) if longest > 0 else UNKNOWN_SIZE
+        """Half the length of each link [m]."""
+        return link_sizes(self.layout, self.prior, self.boxes)
 
     @cached_property
     def scales(self) -> Array:

@@ -73,7 +73,7 @@ class Estimate:
             method=method,
             parameters=frozen(parameters),
             base=frozen(problem.base.matrix @ parameters),
-            covariance=frozen(spread * _variance(squares, weights, information.rows, rank)),
+            covariance=frozen(spread * _variance(squares, weights, float(information.rows.sum()), rank)),
             weights=frozen(weights),
             sigma=frozen(sigma),
             cost=float(weights @ squares),
@@ -85,6 +85,6 @@ class Estimate:
         )
 
 
-def _variance(squares: Array, weights: Array, rows: Array, rank: int) -> float:
+def _variance(squares: Array, weights: Array, rows: float, rank: int) -> float:
     """Variance of a weighted residual (002, Eq. 10); 1 for weights that are right."""
-    return float(weights @ squares / max(float(rows.sum()) - rank, 1.0))
+    return float(weights @ squares / max(rows - rank, 1.0))

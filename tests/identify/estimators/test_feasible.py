@@ -19,8 +19,8 @@ def total_mass(problem, found) -> float:
 
 def test_sdp_is_what_cvxpy_makes_of_it(arm) -> None:
     problem = arm.problem(arm.noisy(0.3), prior=arm.truth)
-    found = estimate(problem, "sdp")
-    target = Target.of(problem, found.weights)
+    found = estimate(problem, "sdp", prior_weight=0.1)
+    target = Target.of(problem, found.weights, 0.1)
     d = cvxpy.Variable(len(problem.layout))
     constraints = [d[list(problem.layout.non_negative)] >= 0]
     for link in problem.layout.links:

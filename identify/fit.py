@@ -1,0 +1,146 @@
+"""From a robot and its data to a result: what `heft identify` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from identify.errors import DataError, ProblemError
+
+if TYPE_CHECKING:
+    from identify.arrays import Array
+    from identify.consistency import Level
+    from identify.dataset import Dataset, Processing
+    from identify.estimators.answer import Estimate
+    from identify.prior import PriorLike
+    from identify.problem import Bounds, Problem, Weighting
+    from identify.result import Result
+    from identify.robot import Robot
+    from identify.source import Source
+
+__all__ = ["fit"]
+
+
+def fit(
+    robot: Robot,
+    data: Dataset | Sequence[Dataset],
+    method: str = "sdp",
+    level: Level = "full",
+    cutoff_hz: float | None = None,
+    prior: PriorLike = None,
+    *,
+    processing: Processing | None = None,
+    bounds: Bounds | None = None,
+    weighting: Weighting | Array = "joint",
+    validate: Dataset | Sequence[Dataset] | None = None,
+    progress: Callable[[float], None] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Result:
+    """Identify a robot's parameters.
+
+    data         one dataset or several
+    method       one of `identify.estimators.METHODS`
+    level        of consistency that the links must have: mass, inertia, full or shape
+    cutoff_hz    of the zero-phase low-pass; None: chosen from the data
+    prior        known parameters; None: the robot's own (see `identify.prior.prior_of`)
+    processing   filter and derivatives in full, instead of `cutoff_hz`
+    bounds       on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
+    weighting    `joint`: by each joint's residual; `none`; or weights on the squares, shape (n,)
+    validate     data that the result is judged by and that the fit does not see
+    progress     called with the share of the data that has been read, 0 to 1
+    options      keywords of the method's own
+    """
+    from identify.dataset import Dataset
+    from identify.estimators import estimate
+    from identify.source import Source
+
+    datasets = [data] if isinstance(data, Dataset) else list(data)
+    if not datasets:
+        raise DataError("no data; give at least one dataset")
+    source = Source.of(robot, datasets, _processing(datasets, cutoff_hz, processing))
+    problem = _problem(source, level, prior, bounds, weighting, progress)
+    answer = estimate(problem, method, **(options or {}))
+    configuration = {
+        "method": method,
+        "options": options or {},
+        "level": level,
+        "weighting": weighting if isinstance(weighting, str) else list(weighting),
+        "bounds": problem.bounds.to_dict(),
+    }
+    result = _result(source, problem, answer, configuration)
+    return result if validate is None else replace(result, validation=result.relative_error(validate))
+
+
+def _processing(
+    datasets: Sequence[Dataset], cutoff_hz: float | None, processing: Processing | None
+) -> Processing:
+    from identify.dataset import Processing, choose_cutoff
+
+    if processing is None:
+        chosen = max(choose_cutoff(data) for data in datasets) if cutoff_hz is None else cutoff_hz
+        return Processing(cutoff_hz=chosen)
+    if cutoff_hz is not None and cutoff_hz != processing.cutoff_hz:
+        raise ProblemError(
+            f"cutoff_hz {cutoff_hz:g} and a processing with {processing.cutoff_hz:g} Hz; give one of the two"
+        )
+    return processing
+
+
+def _problem(
+    source: Source,
+    level: Level,
+    prior: PriorLike,
+    bounds: Bounds | None,
+    weighting: Weighting | Array,
+    progress: Callable[[float], None] | None,
+) -> Problem:
+    from identify.base import base_parameters
+    from identify.parameters import Layout
+    from identify.prior import prior_of
+    from identify.problem import Bounds, Problem
+
+    robot = source.robot
+    return Problem(
+        information=source.reduced(progress),
+        base=base_parameters(robot),
+        layout=Layout(robot.parameter_names),
+        level=level,
+        prior=prior_of(robot, prior),
+        boxes=robot.boxes,
+        bounds=Bounds(total_mass=robot.total_mass) if bounds is None else bounds,
+        weighting=weighting,
+        reweight=source.reweighting,
+    )
+
+
+def _result(source: Source, problem: Problem, answer: Estimate, configuration: dict[str, Any]) -> Result:
+    import numpy as np
+
+    from identify.estimators.essential import essential_parameters
+    from identify.result import BaseValues, Parameters, Provenance, RelativeError, Result
+    from identify.result.judgement import judged
+
+    base = problem.base
+    factor, _, _ = problem.stacked(np.ones(problem.joints))
+    condition_number = base.condition_number(factor)
+    error = RelativeError.of(problem.information, answer.parameters, source.robot.tree.prismatic)
+    kept, _ = essential_parameters(problem, answer.weights)
+    essential = answer.essential or tuple(base.names[i] for i in kept)
+    return Result(
+        robot=source.robot,
+        method=answer.method,
+        level=problem.level,
+        parameters=Parameters(problem.layout, answer.parameters),
+        base=BaseValues(base.names, answer.base, answer.covariance, base.matrix, essential),
+        rank=answer.rank,
+        condition_number=condition_number,
+        fit=error,
+        weights=answer.weights,
+        processing=source.processing,
+        provenance=Provenance.of(source.datasets, configuration),
+        prior=problem.prior,
+        feasible=answer.feasible,
+        facts=dict(answer.facts),
+        warnings=(*source.notes, *answer.warnings, *judged(problem, answer, error, condition_number)),
+    )
