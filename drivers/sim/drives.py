@@ -74,11 +74,14 @@ class SimDrives(SimDevice, Actuator):
                 f"{name}: watchdog_s is {options.watchdog_s} s, but the host reads blocks of "
                 f"{self._block / options.rate_hz} s; raise it to three blocks or more"
             )
+        bandwidth_hz = per_column(f"{name}.bandwidth_hz", options.bandwidth_hz, n)
+        if not (bandwidth_hz > 0.0).all():
+            raise OptionError(f"{name}: bandwidth_hz is {options.bandwidth_hz}, must be positive; raise it")
         self._servo = Servo(
             name,
             world.robot,
             world.structure,
-            bandwidth_hz=per_column(f"{name}.bandwidth_hz", options.bandwidth_hz, n),
+            bandwidth_hz=bandwidth_hz,
             period_s=self.ticker.period(options.servo_hz),
             watchdog_s=options.watchdog_s,
         )

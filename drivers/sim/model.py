@@ -61,7 +61,11 @@ class Flexibility:
 
 def read_structure(robot: SimRobot) -> Structure:
     """Compile the file as it is, and read what it says about every body that moves."""
-    model = _spec(robot, keep_geoms=True).compile()
+    spec = _spec(robot, keep_geoms=True)
+    try:
+        model = spec.compile()
+    except ValueError as exc:
+        raise OptionError(f"model: MuJoCo refuses {robot.model.name}: {exc}; correct it") from exc
     inertias: dict[str, Inertia] = {}
     link_of: dict[str, str] = {}
     poses: dict[str, NDArray[np.float64]] = {}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.errors import OptionError
+from drivers.sim.device_truth import DeviceTruth
 from drivers.sim.friction import Friction
 from drivers.sim.inertia import Inertia
 from drivers.sim.model import Flexibility, Structure
@@ -98,15 +99,6 @@ class TrueArm:
             values[f"{joint}.coulomb"] = float(f.coulomb[i])
             values[f"{joint}.offset"] = float(f.offset[i])
         return values
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceTruth:
-    """What is true of one device: its clock, and by stream the total delay [s] and the sensor's errors."""
-
-    clock: dict[str, Any]
-    delays: dict[str, float]
-    sensors: dict[str, dict[str, Any]]
 
 
 def draw_arm(

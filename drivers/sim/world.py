@@ -24,8 +24,8 @@ from drivers.sim.faults import AnyFault, DriveFault, Fault
 from drivers.sim.history import History, State
 from drivers.sim.inertia import Inertia
 from drivers.sim.model import read_structure
+from drivers.sim.mover import Mover
 from drivers.sim.robot import SimRobot
-from drivers.sim.servo import Servo
 from drivers.sim.truth import DeviceTruth, HardOptions, PerturbationOptions, draw_arm
 
 __all__ = ["World", "WorldOptions"]
@@ -39,7 +39,7 @@ class WorldOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: Longest integration step [s]. Halving it moves no identified parameter by a tenth of its standard deviation.
+    #: Longest integration step [s]. Halving it moves no identified parameter by 0.01 of its standard deviation.
     step_s: Annotated[float, Field(gt=0, le=0.01)] = 0.001
     #: Where the arm stands at the start [rad]; left out: zero, or the middle of the limits where they exclude zero.
     posture: tuple[float, ...] | None = None
@@ -64,7 +64,7 @@ class World:
         self.arm = draw_arm(robot, self.structure, options.perturbation, self.rng("plant", "parameters"))
         self.plant = self.arm.plant(robot, options.hard)
         self.plant.place(_posture(robot, options.posture))
-        self._servo: Servo | None = None
+        self._servo: Mover | None = None
         self._braking: NDArray[np.float64] | None = None  # deceleration of the brakes [rad/s2]
         self._history = self._new_history(_DEFAULT_TICK_S)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -75,12 +75,17 @@ class World:
         for fault in options.faults:
             self.inject(fault)
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Joint names in order."""
+        return self.robot.axes
+
     def rng(self, device: str, purpose: str) -> np.random.Generator:
         """A random stream of its own for one purpose of one device: adding a device changes no other."""
         key = tuple(zlib.crc32(name.encode()) for name in (device, purpose))
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
-    def attach(self, servo: Servo) -> None:
+    def attach(self, servo: Mover) -> None:
         """Let this servo move the arm; its period becomes the world's tick."""
         if self._servo is not None or self._history.last:
             raise OptionError(

@@ -132,9 +132,9 @@ def swing(start: NDArray[np.float64], amplitude: float, seconds: float, hz: floa
     return q, amplitude * omega * np.sin(omega * t), amplitude * omega**2 * np.cos(omega * t)
 
 
-@pytest.fixture(scope="session")
-def wam() -> SimRobot:
-    config = load_robot(ROOT / "configs" / "robots" / "wam7.yaml")
+def sim_robot(name: str) -> SimRobot:
+    """What the simulated rig is told of a shipped robot's file."""
+    config = load_robot(ROOT / "configs" / "robots" / f"{name}.yaml")
     keys = [field.name for field in fields(SimJoint) if field.name != "name"]
     return SimRobot(
         name=config.name,
@@ -148,12 +148,17 @@ def wam() -> SimRobot:
     )
 
 
+@pytest.fixture(scope="session")
+def wam() -> SimRobot:
+    return sim_robot("wam7")
+
+
 @pytest.fixture
 def bench(wam: SimRobot) -> Callable[..., Bench]:
-    """A maker of benches with the WAM."""
+    """A maker of benches, with the WAM unless another robot is named."""
 
-    def make(**keywords: Any) -> Bench:
-        return Bench(wam, **keywords)
+    def make(robot: str | None = None, **keywords: Any) -> Bench:
+        return Bench(wam if robot is None else sim_robot(robot), **keywords)
 
     return make
 

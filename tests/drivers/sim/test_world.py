@@ -19,6 +19,7 @@ from drivers.sim import history
 
 Make = Callable[..., Any]
 START = np.array([0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0])
+CAN = {"mass": 0.5, "com": (0.0, 0.0, 0.1), "inertia": (0.001, 0.001, 0.0005, 0, 0, 0)}
 RIGS = Path(__file__).parents[3] / "configs" / "rigs"
 
 
@@ -114,6 +115,30 @@ async def test_the_shipped_rigs(name: str, bench: Make, swing: Make) -> None:
     assert truth["delays"]["wrist.wrench"] == 0.003
     assert all(abs(clock["drift_ppm"]) <= 50 for clock in truth["clocks"].values())
     assert (truth["hard"] is not None) == name.endswith("hard")
+
+
+async def test_another_robot_runs_on_the_same_plant(bench: Make, swing: Make) -> None:
+    b = bench("panda")
+    start = b.world.plant.q.copy()
+    b.add("sim_drives", "arm", bandwidth_hz=10.0).add("sim_encoders", "encoders").add("sim_wrench", "wrist")
+    b.add("sim_gripper", "gripper", objects={"can": CAN})
+
+    async def script(b: Any) -> None:
+        await b.arm.arm()
+        await b.drivers["gripper"].grip("can")
+        await b.follow(swing(start, 0.1, 1.0))
+
+    await b.run(script)
+    assert not b.errors
+    assert np.abs(b.values("encoders.position") - start).max() > 0.1
+    assert np.abs(b.values("arm.motion")[-900:, :7] - b.values("arm.played")[-900:, :7]).max() < 0.02
+    assert len(b.world.truth()["payloads"]) == 1
+
+
+def test_a_robot_that_cannot_exist_is_refused(bench: Make) -> None:
+    """The table of 004 has a link whose inertia breaks the triangle inequality."""
+    with pytest.raises(OptionError, match=r"MuJoCo refuses ddarm.xml: .*A \+ B >= C"):
+        bench("ddarm")
 
 
 def regress(b: Any, span: tuple[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
