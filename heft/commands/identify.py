@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         method=arguments.method,
         level=arguments.level,
         validate=arguments.validate,
-        console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False),
+        console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
     )
     if arguments.json:
         sys.stdout.write(json.dumps(summary) + "\n")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from identify.parameters import Layout
 from identify.result import Result
-from identify.result.parameters import Parameters
+from identify.result.parameters import LinkParameters, Parameters
 
 __all__ = ["describe_result"]
 
@@ -43,22 +42,22 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
 
 
 def _links(result: Result, prior: Parameters | None) -> Table:
+    """Two rows per link: as identified, and as known before."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("link")
-    for column in ("mass kg", "prior", "com mm", "prior", "principal moments g m2", "prior"):
-        table.add_column(column, justify="right")
+    table.add_column("link", no_wrap=True)
+    for column in ("mass kg", "centre of mass mm", "principal moments g m2"):
+        table.add_column(column, justify="right", no_wrap=True)
     for link in result.parameters.links:
-        before = None if prior is None else prior[link.name]
-        table.add_row(
-            link.name,
-            f"{link.mass:.3f}",
-            "" if before is None else f"{before.mass:.3f}",
-            _numbers(1e3 * link.com, 0),
-            "" if before is None else _numbers(1e3 * before.com, 0),
-            _numbers(1e3 * link.principal_moments, 2),
-            "" if before is None else _numbers(1e3 * before.principal_moments, 2),
-        )
+        table.add_row(link.name, *_link(link))
+        if prior is not None:
+            table.add_row("  prior", *_link(prior[link.name]), style="dim")
     return table
+
+
+def _link(link: LinkParameters) -> tuple[str, str, str]:
+    com = " ".join(f"{value:7.1f}" for value in 1e3 * link.com)
+    moments = " ".join(f"{value:8.3f}" for value in 1e3 * link.principal_moments)
+    return f"{link.mass:.3f}", com, moments
 
 
 def _joints(result: Result) -> Table:
@@ -74,7 +73,3 @@ def _joints(result: Result) -> Table:
         values = [f"{getattr(joint, term):.4g}" if f"{name}.{term}" in names else "" for term in terms]
         table.add_row(name, *values, f"{100 * error:.2f} %")
     return table
-
-
-def _numbers(values: np.ndarray, digits: int) -> str:
-    return " ".join(f"{value:.{digits}f}" for value in values)
