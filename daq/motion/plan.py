@@ -51,17 +51,24 @@ def limits_of(joints: dict[str, JointConfig]) -> Limits:
 
 
 def make_plan(
-    session: SessionConfig, start: NDArray[np.float64] | None = None, checks: Sequence[Check] = ()
+    session: SessionConfig,
+    start: NDArray[np.float64] | None = None,
+    checks: Sequence[Check] = (),
+    draft: Sequence[Leg] = (),
 ) -> tuple[Leg, ...]:
     """Legs from `start` [rad] (None: from where the first trajectory begins), all of them checked.
 
+    `draft` is a plan that was made before `start` was known: its series are taken over, and not checked again.
     Raises CheckError with every violated bound: position, velocity, acceleration, and what `checks` add.
     """
     limits = limits_of(session.rig.robot.joints)
+    ready = {
+        leg.step: leg.trajectory for leg in draft if leg.step is not None and leg.step.fourier is not None
+    }
     here = start
     legs: list[Leg] = []
     for step in session.steps:
-        trajectory = _trajectory(session, step, limits, here)
+        trajectory = ready.get(step) or _trajectory(session, step, limits, here)
         if trajectory is not None:
             begin = trajectory.position[0]
             if here is not None and not np.allclose(here, begin, rtol=0.0, atol=1e-9):
@@ -69,7 +76,7 @@ def make_plan(
             here = trajectory.position[-1]
         legs.append(Leg(step, trajectory))
     for leg in legs:
-        if leg.trajectory is not None:
+        if leg.trajectory is not None and leg.step not in ready:
             _check(session, leg, leg.trajectory, [*limit_checks(limits), *checks])
     return tuple(legs)
 

@@ -33,6 +33,7 @@ class Watch:
         self._speed = np.array([j.velocity for j in joints.values()]) * bounds.velocity_margin
         self._last_ns: dict[str, int] = {}  # of the last valid sample
         self._invalid: dict[str, Validity] = {}  # of the last sample, where it was not valid
+        self._suspects: dict[str, tuple[int, int]] = {}  # too old since when, and its last valid sample [ns]
         self._due_ns = np.zeros(0, np.int64)  # setpoints sent lately, in the order of their times
         self._due = np.zeros((0, len(joints)))
         self._judged_ns = 0
@@ -67,10 +68,19 @@ class Watch:
             self._judge_joints(block)
 
     def silent(self, now_ns: int) -> None:
-        """Raise DeviceLost for a stream whose last valid sample is too old."""
+        """Raise DeviceLost for a stream whose last valid sample is too old, and was so at the last call.
+
+        After a stall of this host the readers get their turn first: a stream that is catching up is not silent,
+        for as long as `_CATCH_UP_NS`.
+        """
         for name, last_ns in self._last_ns.items():
             age_s = (now_ns - last_ns) * 1e-9
-            if age_s > self._bounds.stream_age_s:
+            if age_s <= self._bounds.stream_age_s:
+                self._suspects.pop(name, None)
+                continue
+            since_ns, was_ns = self._suspects.get(name, (now_ns, None))
+            self._suspects[name] = since_ns, last_ns
+            if last_ns == was_ns or now_ns - since_ns > _CATCH_UP_NS:
                 why = self._invalid.get(name)
                 what = "has been silent" if why is None else f"has had only {why.name.lower()} samples"
                 remedy = "check its cable and power" if why is None else "check its wiring, and restart it"
@@ -151,4 +161,5 @@ class Watch:
         return reference
 
 
+_CATCH_UP_NS = 500_000_000
 _MEMORY_NS = 1_000_000_000  # a block may be this late and still be compared with its own setpoints

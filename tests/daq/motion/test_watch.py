@@ -94,5 +94,58 @@ def test_an_invalid_value_is_no_measurement(watch: Watch) -> None:
 def test_a_silent_stream_is_a_lost_device(watch: Watch) -> None:
     watch.judge(block(at_ms=10))
     watch.silent(100 * MS)
+    watch.silent(130 * MS)  # too old, for the first time
     with pytest.raises(DeviceLost, match=r"arm: arm\.motion has been silent for 0\.136 s \(bound 0\.1 s\)"):
         watch.silent(150 * MS)
+
+
+def test_a_stream_that_catches_up_after_a_stall_is_not_silent(watch: Watch) -> None:
+    watch.judge(block(at_ms=10))
+    watch.silent(500 * MS)
+    watch.judge(block(at_ms=300))
+    watch.silent(520 * MS)
+    watch.judge(block(at_ms=510))
+    watch.silent(540 * MS)
+
+
+def test_but_not_for_ever(watch: Watch) -> None:
+    for now_ms in range(500, 1000, 20):
+        watch.judge(block(at_ms=now_ms - 300))
+        watch.silent(now_ms * MS)
+    watch.judge(block(at_ms=800))
+    with pytest.raises(DeviceLost, match="silent for"):
+        watch.silent(1020 * MS)
+
+
+@pytest.mark.parametrize("reason", [Validity.STALE, Validity.CORRUPT, Validity.FAULT])
+def test_samples_that_say_nothing_keep_no_stream_alive(watch: Watch, reason: Validity) -> None:
+    watch.judge(block(at_ms=10))
+    for at_ms in range(20, 200, 20):
+        values, validity = np.zeros((5, 4)), np.zeros((5, 4), np.uint8)
+        validity[:, 1] = reason  # one joint is enough: nobody would know where it is
+        watch.judge(Block(MOTION, 0, (at_ms + np.arange(5)) * MS, values, validity))
+    watch.silent(180 * MS)
+    with pytest.raises(
+        DeviceLost, match=rf"arm\.motion has had only {reason.name.lower()} samples for 0\.186 s"
+    ):
+        watch.silent(200 * MS)
+
+
+def test_some_invalid_samples_are_survived(watch: Watch) -> None:
+    validity = np.zeros((5, 4), np.uint8)
+    validity[2:] = Validity.CORRUPT
+    watch.judge(Block(MOTION, 0, (100 + np.arange(5)) * MS, np.zeros((5, 4)), validity))
+    for now_ms in (180, 190, 200):
+        watch.silent(now_ms * MS)
+
+
+def test_setpoints_long_past_are_forgotten_but_never_the_last(watch: Watch) -> None:
+    for at_ms in range(0, 5000, 100):
+        watch.sent(setpoints(at_ms * 1e-4, at_ms))
+        watch.judge(block(position=at_ms * 1e-4, at_ms=at_ms))
+    assert watch.worst_tracking < 0.011
+    watch.sent(setpoints(0.49, at_ms=9000))
+    watch.judge(
+        block(position=0.5, at_ms=8000)
+    )  # between two motions it should stand where the first one ended
+    assert watch.worst_tracking == pytest.approx(0.01, abs=2e-3)
