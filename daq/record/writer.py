@@ -1,15 +1,15 @@
 """What a recording consists of, written in order: streams, Blocks, standard messages, events, notes, files.
 
-Two chunks are filled at a time: one with the truth (Blocks and events), one with the standard messages for
-viewers. So reading the truth does not unpack the rest, and damage to the one costs nothing of the other. The
-standard messages are packed when their chunk is closed, a stream at a time.
+Several chunks are filled at a time: one per stream with its Blocks, one with events, one with the standard
+messages of all streams for viewers. So reading a stream unpacks that stream alone, and damage to one chunk
+costs nothing of the others. The standard messages are packed when their chunk is closed, a stream at a time.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -27,17 +27,7 @@ from drivers.stream import Stream
 __all__ = ["CHUNK_BYTES", "Writer"]
 
 #: A chunk is closed at this size, uncompressed [bytes], or earlier by `flush`.
-CHUNK_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Channels:
-    """A stream's two channels."""
-
-    stream: Stream
-    blocks: int
-    standard: int
-    messages: Standard
+CHUNK_BYTES = 1 << 19
 
 
 class _Section:
@@ -55,6 +45,19 @@ class _Section:
         self.chunk = Chunk(self.definitions)
 
 
+@dataclass(slots=True)
+class _Entry:
+    """A stream: its section and channel of Blocks, its channel and form of standard messages, how much so far."""
+
+    stream: Stream
+    section: _Section
+    blocks: int
+    standard: int
+    messages: Standard
+    extent: Extent = field(default_factory=Extent)
+    unpacked: list[Block] = field(default_factory=list)  # their standard messages are still to be packed
+
+
 class Writer:
     """Writes one recording into an unbuffered file. Used from one thread at a time."""
 
@@ -62,22 +65,21 @@ class Writer:
         software = _software()
         self.counts: dict[str, int] = {}  # samples in complete chunks, per stream
         self._file = McapFile(raw, f"heft/{software}")
-        self._truth, self._display = _Section(), _Section()
-        self._schemas: dict[str, int] = {}
-        self._streams: dict[str, _Channels] = {}
-        self._extents: dict[str, Extent] = {}
-        self._events = 0
-        self._unpacked: dict[str, list[Block]] = {}  # of streams whose standard messages are not packed yet
+        self._events, self._display = _Section(), _Section()
+        self._schemas: dict[str, tuple[int, bytes]] = {}
+        self._entries: dict[str, _Entry] = {}
+        self._event_count = 0
         self._unpacked_bytes = 0
         self.note(layout.FILE_NOTE, {"software": software, layout.UTC_OFFSET_KEY: str(utc_offset_ns)})
-        schema = self._schema(
-            self._truth, layout.EVENT_SCHEMA, "jsonschema", layout.EVENT_SCHEMA_TEXT.encode()
+        schema, definition = self._schema(
+            layout.EVENT_SCHEMA, "jsonschema", layout.EVENT_SCHEMA_TEXT.encode()
         )
-        self._event_channel = self._channel(self._truth, layout.EVENT_TOPIC, "json", schema, {})
+        self._event_channel, record = self._file.channel(layout.EVENT_TOPIC, "json", schema, {})
+        self._events.define(definition + record)
 
     def describe(self, stream: Stream) -> None:
         """Open the channels of a stream; the same stream may be described again."""
-        known = self._streams.get(stream.name)
+        known = self._entries.get(stream.name)
         if known is not None:
             if known.stream is not stream and known.stream != stream:
                 raise RecordError(
@@ -89,53 +91,45 @@ class Writer:
                 f"{stream.name}: numbers of type {stream.dtype!r} cannot be recorded; "
                 f"use one of {', '.join(d.str for d in DTYPES.values())}"
             )
+        section = _Section()
+        schema, definition = self._schema(
+            layout.BLOCK_SCHEMA, layout.BLOCK_SCHEMA_ENCODING, layout.BLOCK_SCHEMA_TEXT.encode()
+        )
+        metadata = {layout.STREAM_KEY: json.dumps(stream.to_dict())}
+        topic = layout.block_topic(stream.name)
+        blocks, record = self._file.channel(topic, layout.BLOCK_ENCODING, schema, metadata)
+        section.define(definition + record)
+        self._events.define(definition + record)  # a stream that stays silent is defined there
         messages = standard(stream)
-        block_schema = self._schema(
-            self._truth, layout.BLOCK_SCHEMA, layout.BLOCK_SCHEMA_ENCODING, layout.BLOCK_SCHEMA_TEXT.encode()
-        )
-        standard_schema = self._schema(self._display, messages.schema, "ros2msg", messages.text.encode())
-        self._streams[stream.name] = _Channels(
-            stream,
-            self._channel(
-                self._truth,
-                layout.block_topic(stream.name),
-                layout.BLOCK_ENCODING,
-                block_schema,
-                {layout.STREAM_KEY: json.dumps(stream.to_dict())},
-            ),
-            self._channel(
-                self._display,
-                layout.standard_topic(stream.name),
-                "cdr",
-                standard_schema,
-                messages.metadata,
-            ),
-            messages,
-        )
-        self._extents[stream.name] = Extent()
+        schema, definition = self._schema(messages.schema, "ros2msg", messages.text.encode())
+        topic = layout.standard_topic(stream.name)
+        display, record = self._file.channel(topic, "cdr", schema, messages.metadata)
+        self._display.define(definition + record)
+        self._entries[stream.name] = _Entry(stream, section, blocks, display, messages)
         self.counts[stream.name] = 0
 
     def block(self, block: Block) -> None:
         """Add a Block and its standard messages; a Block without samples holds nothing to write."""
-        name, samples = block.stream.name, len(block)
         self.describe(block.stream)
+        samples = len(block)
         if not samples:
             return
-        channels = self._streams[name]
+        entry = self._entries[block.stream.name]
         first_ns, last_ns = int(np.minimum.reduce(block.host_ns)), int(np.maximum.reduce(block.host_ns))
-        self._truth.chunk.add(channels.blocks, block.sequence, last_ns, first_ns, encode(block))
-        self._extents[name].grow(samples, first_ns, last_ns)
-        if self._truth.chunk.size >= CHUNK_BYTES:
-            self._close_truth()
-        self._unpacked.setdefault(name, []).append(block)
-        self._unpacked_bytes += samples * len(channels.messages.image)
+        entry.section.chunk.add(entry.blocks, block.sequence, last_ns, first_ns, encode(block))
+        entry.extent.grow(samples, first_ns, last_ns)
+        if entry.section.chunk.size >= CHUNK_BYTES:
+            self._close(entry.section)
+            self.counts[block.stream.name] = entry.extent.samples
+        entry.unpacked.append(block)
+        self._unpacked_bytes += samples * len(entry.messages.image)
         if self._unpacked_bytes >= CHUNK_BYTES:
             self._close_display()
 
     def event(self, t_ns: int, facts: str) -> None:
         """Add an event at host time `t_ns`; `facts` is its JSON text."""
-        self._truth.chunk.add(self._event_channel, self._events, t_ns, t_ns, facts.encode())
-        self._events += 1
+        self._events.chunk.add(self._event_channel, self._event_count, t_ns, t_ns, facts.encode())
+        self._event_count += 1
 
     def attach(self, name: str, media_type: str, log_ns: int, data: bytes) -> None:
         """Add a file."""
@@ -147,50 +141,51 @@ class Writer:
 
     def flush(self) -> bool:
         """Close the chunks being filled: all that was added is in the file. False: there was nothing."""
-        nothing = not self._truth.chunk  # then there are no samples either
-        if self._truth.chunk:
-            self._close_truth()
-        if self._unpacked:
+        anything = bool(self._events.chunk)
+        if self._events.chunk:
+            self._close(self._events)
+        for name, entry in self._entries.items():
+            if entry.section.chunk:
+                anything = True
+                self._close(entry.section)
+                self.counts[name] = entry.extent.samples
+        if self._unpacked_bytes:
+            anything = True
             self._close_display()
-        return not nothing
+        return anything
 
     def finish(self) -> None:
         """Flush, and write how much there is of each stream, and the index."""
         self.flush()
-        self.note(layout.EXTENTS_NOTE, {name: extent.to_json() for name, extent in self._extents.items()})
+        self.note(
+            layout.EXTENTS_NOTE, {name: entry.extent.to_json() for name, entry in self._entries.items()}
+        )
         self._file.finish()
 
-    def _close_truth(self) -> None:
-        self._file.chunk(self._truth.chunk)
-        self._truth.renew()
-        self.counts |= {name: extent.samples for name, extent in self._extents.items()}
+    def _close(self, section: _Section) -> None:
+        self._file.chunk(section.chunk)
+        section.renew()
 
     def _close_display(self) -> None:
-        for name, blocks in self._unpacked.items():
-            channels = self._streams[name]
+        for entry in self._entries.values():
+            blocks, entry.unpacked = entry.unpacked, []
+            if not blocks:
+                continue
             host_ns = np.concatenate([b.host_ns for b in blocks])
             values = np.concatenate([b.values for b in blocks])
             validity = np.concatenate([b.validity for b in blocks])
             sequence = np.concatenate([np.arange(b.sequence, b.next_sequence) for b in blocks])
-            si = Block(channels.stream, 0, host_ns, values, validity).si
-            rows = channels.messages.pack(host_ns, si)
-            self._display.chunk.add_rows(channels.standard, sequence, host_ns, rows)
-        self._unpacked, self._unpacked_bytes = {}, 0
-        self._file.chunk(self._display.chunk)
-        self._display.renew()
+            si = Block(entry.stream, 0, host_ns, values, validity).si
+            rows = entry.messages.pack(host_ns, si)
+            self._display.chunk.add_rows(entry.standard, sequence, host_ns, rows)
+        self._unpacked_bytes = 0
+        self._close(self._display)
 
-    def _schema(self, section: _Section, name: str, encoding: str, data: bytes) -> int:
+    def _schema(self, name: str, encoding: str, data: bytes) -> tuple[int, bytes]:
+        """Number and record of a schema, made once. A section may define it several times: alike, as MCAP asks."""
         if name not in self._schemas:
-            self._schemas[name], record = self._file.schema(name, encoding, data)
-            section.define(record)
+            self._schemas[name] = self._file.schema(name, encoding, data)
         return self._schemas[name]
-
-    def _channel(
-        self, section: _Section, topic: str, encoding: str, schema: int, metadata: dict[str, str]
-    ) -> int:
-        channel, record = self._file.channel(topic, encoding, schema, metadata)
-        section.define(record)
-        return channel
 
 
 def _software() -> str:

@@ -72,7 +72,7 @@ class Recording:
             raise RecordingError(f"{path}: its records are not laid out as MCAP says: {exc}") from exc
         recording = cls(path, contents)
         if not recording.streams and recording._event_channel is None:
-            if contents.chunks and not contents.damaged:
+            if layout.FILE_NOTE not in contents.metadata and contents.chunks and not contents.damaged:
                 raise RecordingError(
                     f"{path}: an MCAP file without Heft's channels ({layout.BLOCK_PREFIX}...); "
                     "turn it into a recording with `heft import`"

@@ -58,7 +58,5 @@ class Recovery:
         lines = [f"recovered {self.chunks} chunks; samples: {samples or 'none'}"]
         if not self.complete:
             lines.append("the file was not finished by its recorder")
-        if self.lost_bytes:
-            lines.append(f"{self.lost_bytes} bytes belong to no whole record")
         lines += [f"skipped {chunk}" for chunk in self.damaged]
         return "\n".join([*lines, *self.notes])

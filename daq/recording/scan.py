@@ -1,8 +1,9 @@
 """The contents of a file without a usable index: record by record, past damage, up to where it is cut.
 
-Chunks, attachments and Heft's metadata carry checksums and are believed only with them. The places where a
-chunk seems to begin are looked up first. A record that cannot be believed and claims to reach across such a
-place is not followed: reading goes on at the chunk. So a damaged length costs its own record alone.
+Chunks, attachments and Heft's metadata carry checksums and are believed only with them; other records have
+no business between them, but for indexes with the right length. The places where a chunk seems to begin are
+looked up first: behind a record that cannot be believed, or that claims to reach across such a place, reading
+goes on at the next chunk. So a damaged length costs its own record and what little stands before that chunk.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ __all__ = ["scan"]
 _CHUNK = struct.Struct(
     "<BQQQQII"
 )  # opcode, length, first and last log time, size, CRC, length of compression
+_INDEX = struct.Struct("<BQHI")  # opcode, length, channel, bytes of entries
 _SIZE = struct.Struct("<Q")
 _COMPRESSIONS = (b"lz4", b"zstd")
 _WINDOW = 1 << 20
-_OPCODES = frozenset(Opcode)
+_CHECKED = frozenset({Opcode.CHUNK, Opcode.ATTACHMENT, Opcode.METADATA})
 
 
 def scan(file: BinaryIO, size: int) -> Contents:
@@ -45,26 +47,37 @@ def scan(file: BinaryIO, size: int) -> Contents:
         end = at + RECORD.size + length
         place = bisect_right(anchors, at)
         anchor = anchors[place] if place < len(anchors) else None
-        if opcode == Opcode.DATA_END and end <= size and anchor is None:
+        if opcode == Opcode.DATA_END and length == 4 and anchor is None:
             contents.complete = True
             return contents
-        if opcode in _OPCODES and end <= size:
+        if end <= size:
             believed = _take(contents, file, opcode, at, end)
-            if believed or anchor is None or end <= anchor:
+            named = opcode in _CHECKED and (anchor is None or end <= anchor)
+            if believed or named:
                 at = end
                 continue
         if anchor is None:
             break
-        contents.notes.append(f"bytes {at} to {anchor} are no whole record")
-        contents.lost_bytes += anchor - at
+        _lose(contents, at, anchor)
         at = anchor
-    contents.lost_bytes += size - at
+    _lose(contents, at, size)
     return contents
 
 
+def _lose(contents: Contents, start: int, end: int) -> None:
+    if end > start:
+        contents.notes.append(f"bytes {start} to {end} are no whole record")
+        contents.lost_bytes += end - start
+
+
 def _take(contents: Contents, file: BinaryIO, opcode: int, at: int, end: int) -> bool:
-    """Take a record into the contents. True where a checksum says that it is whole."""
+    """Take a record into the contents. True where it can be believed; damage is entered where it is named."""
     match opcode:
+        case Opcode.HEADER:
+            return at == len(MAGIC)
+        case Opcode.MESSAGE_INDEX:  # not used, but where it ends the next record begins
+            head = _read(file, at, _INDEX.size)
+            return len(head) == _INDEX.size and _INDEX.unpack(head)[3] == end - at - _INDEX.size
         case Opcode.CHUNK:
             return _take_chunk(contents, file, at, end)
         case Opcode.ATTACHMENT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -51,14 +52,14 @@ def block_of(stream: Stream, first: int, n: int = 10) -> Block:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sample:
     """A recording, and the Blocks that were written, by stream and encoded."""
 
     path: Path
     blocks: dict[str, list[Block]]
 
-    @property
+    @cached_property
     def encoded(self) -> dict[str, set[bytes]]:
         return {name: {encode(b) for b in blocks} for name, blocks in self.blocks.items()}
 
@@ -66,7 +67,7 @@ class Sample:
 @pytest.fixture(scope="session")
 def write_sample() -> Callable[..., Sample]:
     def write(
-        path: Path, *, count: int = 60, lost: tuple[int, ...] = (20, 21, 40), chunk: int = 6_000
+        path: Path, *, count: int = 60, lost: tuple[int, ...] = (20, 21, 40), chunk: int = 2_500
     ) -> Sample:
         """`count` Blocks of 10 samples of two streams; of the first, the Blocks numbered `lost` are missing."""
         blocks: dict[str, list[Block]] = {"arm.motion": [], "wrist.wrench": [], "hand.state": []}
