@@ -197,9 +197,7 @@ class World:
 
     def _trip(self, fault: DriveFault) -> None:
         if self._servo is not None and self._servo.name == fault.device:
-            self._servo.trip(
-                f"drive fault on {fault.joint}: the drives are off and the brakes hold; clear it and arm again"
-            )
+            self._servo.trip(fault.joint)
 
     def pick(self, name: str, inertia: Inertia) -> None:
         """The hand holds an object, rigidly; `inertia` is in the flange's frame."""

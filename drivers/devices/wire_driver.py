@@ -1,0 +1,219 @@
+"""Base of the drivers of real devices.
+
+A driver opens its line and identifies its device in `_connect`, starts the stream in `_start`, and turns what arrives
+into Blocks in `_blocks`. The base does what is the same for all:
+
+- *Silence.* A device that has sent nothing for `timeout_s` is lost: DeviceLost, which says what to check.
+- *Reconnecting.* By default a lost device stays lost: motion must stop. With `reconnect_s` the driver first tries that
+  long to open the line and start the stream again; the samples missed are a gap in the sequence. What came before
+  is never yielded again. In either case the driver can be entered anew.
+- *Stopping.* `stop()` ends the iteration at once and sends the device to rest; the line stays open for the next one.
+- *Cancellation* at any await leaves no task and no open port: lines close without awaiting.
+- *Redirecting.* `redirect(endpoint)` before entering lets an emulator stand in for the device.
+
+Device times are real times, so timeouts here are too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from drivers.block import Block
+from drivers.driver import Context, Driver, Identity
+from drivers.errors import ConnectError, DeviceLost, HeftError
+from drivers.transports.transport import Transport
+
+__all__ = ["NonNegative", "Positive", "WireDriver", "WireOptions"]
+
+NonNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+
+O = TypeVar("O", bound="WireOptions")  # noqa: E741 - options
+In = TypeVar("In")
+Out = TypeVar("Out")
+T = TypeVar("T")
+
+_RETRY_NS = 100_000_000  # between two attempts to reconnect
+
+
+class WireOptions(BaseModel):
+    """Of every device on a wire."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: A device that has been silent for this long is lost [s].
+    timeout_s: Positive = 0.25
+    #: For how long a lost device is tried to be got back [s]; 0: it stays lost, and motion stops.
+    reconnect_s: NonNegative = 0.0
+
+
+class WireDriver(Driver, Generic[O, In, Out]):
+    """A device on a line of its own.
+
+    BATCH_NS   arrivals are gathered for this long before they become blocks [ns]; their stamps are their own
+    CHECK      what to look at when the device does not answer
+    """
+
+    Options: ClassVar[type[WireOptions]]
+    BATCH_NS: ClassVar[int] = 5_000_000
+    CHECK: ClassVar[str] = "check its cable and power"
+
+    def __init__(self, name: str, options: O, context: Context) -> None:
+        super().__init__(name, context)
+        self.options = options
+        self.context = context
+        self._identity: Identity | None = None
+        self._line: Transport[In, Out] | None = None
+        self._scope: asyncio.Timeout | None = None
+        self._streaming = False
+
+    # -- what drivers add ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _make_line(self) -> Transport[In, Out]:
+        """The line that the options name, closed."""
+
+    @abstractmethod
+    async def _connect(self) -> Identity:
+        """Identify the device on the open line; ConnectError if it is not there or not the right one."""
+
+    @abstractmethod
+    async def _start(self) -> None:
+        """Make the device stream."""
+
+    @abstractmethod
+    def _blocks(self, arrived: list[In]) -> Iterable[Block]:
+        """What arrived, as blocks."""
+
+    def _flush(self) -> Iterable[Block]:
+        """Blocks that were held back, when nothing more will come."""
+        return ()
+
+    async def _rest(self) -> None:
+        """Tell the device to stop streaming; the line may be gone."""
+
+    # -- the life of a driver -----------------------------------------------------------------------------------------
+
+    def redirect(self, endpoint: Mapping[str, Any]) -> None:
+        """Speak to `endpoint` (of an emulator) instead of where the options say; before entering."""
+        known = type(self.options).model_fields
+        wanted = {("port" if key == "pty" else key): value for key, value in endpoint.items()}
+        self.options = self.options.model_copy(update={k: v for k, v in wanted.items() if k in known})
+
+    @property
+    def identity(self) -> Identity:
+        if self._identity is None:
+            raise ConnectError(self.name, "has not been connected; use the driver inside `async with`")
+        return self._identity
+
+    @property
+    def line(self) -> Transport[In, Out]:
+        """The open line."""
+        if self._line is None:
+            raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
+        return self._line
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        try:
+            if self._streaming:
+                await self.stop()
+        finally:
+            self._close()
+
+    async def stop(self) -> None:
+        self._streaming = False
+        if self._scope is not None:
+            self._scope.reschedule(asyncio.get_running_loop().time())
+        if self._line is not None:
+            with suppress(HeftError):
+                await self._rest()
+
+    async def __aiter__(self) -> AsyncIterator[Block]:
+        await self._start()
+        self._streaming = True
+        while self._streaming:
+            try:
+                arrived = await self._arrivals()
+            except DeviceLost as lost:
+                for block in self._flush():
+                    yield block
+                await self._reconnect(lost)
+                continue
+            for block in self._blocks(arrived):
+                yield block
+            await self.clock.sleep_until(self.clock.now_ns() + self.BATCH_NS)
+
+    async def _open(self) -> None:
+        """Line and identity, or ConnectError with nothing left open."""
+        self._line = line = self._make_line()
+        try:
+            await line.__aenter__()
+            self._identity = await self._connect()
+        except DeviceLost as exc:
+            self._close()
+            raise ConnectError(self.name, str(exc).removeprefix(f"{self.name}: ")) from exc
+        except BaseException:
+            self._close()
+            raise
+
+    def _close(self) -> None:
+        self._streaming = False
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    async def _arrivals(self) -> list[In]:
+        """What comes within the timeout; nothing when stopped; DeviceLost otherwise."""
+        try:
+            async with asyncio.timeout(self.options.timeout_s) as self._scope:
+                return await self.line.receive()
+        except TimeoutError:
+            if not self._streaming:
+                return []
+            raise self._silent() from None
+        finally:
+            self._scope = None
+
+    async def _answer(self, timeout_s: float) -> list[In] | None:
+        """What comes within a time [s], while connecting; None: nothing."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self.line.receive()
+        except TimeoutError:
+            return None
+
+    def _silent(self) -> DeviceLost:
+        return DeviceLost(
+            self.name,
+            f"{self.line.where}: silent for more than {self.options.timeout_s:g} s (timeout_s); {self.CHECK}",
+        )
+
+    async def _reconnect(self, lost: DeviceLost) -> None:
+        """Try to get the device back for `reconnect_s`, or raise what happened at first."""
+        give_up_ns = self.clock.now_ns() + round(self.options.reconnect_s * 1e9)
+        while self.clock.now_ns() < give_up_ns:
+            self._discard_line()
+            try:
+                await self._open()
+                await self._start()
+            except HeftError:
+                await self.clock.sleep_until(self.clock.now_ns() + _RETRY_NS)
+            else:
+                self._streaming = True
+                return
+        self._discard_line()
+        raise lost
+
+    def _discard_line(self) -> None:
+        if self._line is not None:
+            self._line.close()

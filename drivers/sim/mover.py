@@ -1,0 +1,31 @@
+"""What moves the joints of a plant."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Mover"]
+
+
+class Mover(Protocol):
+    """Asked once per tick of its own period: the simulated drives' servo, or emulated drives.
+
+    name        the device that it belongs to
+    period_s    from one tick to the next [s]; torque is held in between
+    reference   setpoint in force: position, velocity, acceleration, shape (3 n,)
+    """
+
+    name: str
+    period_s: float
+    reference: NDArray[np.float64]
+
+    def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Motor torque from t [s] to the next tick [N m], shape (n,); None: the brakes hold. q, v: motor side."""
+        ...
+
+    def trip(self, message: str) -> None:
+        """A fault on command switches it off."""
+        ...
