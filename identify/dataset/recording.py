@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from daq.recording import Recording
-from daq.streamclock import StreamClock
+from daq.clockfit import fit_clock
+from daq.recording import NO_TIME, Recording
 from daq.ticks import Unwrapper
 from drivers.stream import Role, Stream
 from identify.arrays import Array
@@ -87,16 +87,12 @@ def _intervals(recording: Recording, use: str | None) -> tuple[list[tuple[float,
 def _series(recording: Recording, stream: Stream, quantity: str, robot: Robot) -> tuple[Array, Array]:
     """Stamps [s] on the host's clock (N,), and one quantity of all joints in SI units (N, n); valid samples only."""
     columns = recording.columns(stream.name)
-    if len(columns) == 0:
-        raise DataError(f"{recording.path}: {stream.name} has no sample; was its device connected?")
+    if len(columns) < 2:
+        raise DataError(f"{recording.path}: {stream.name} has {len(columns)} samples; was its device connected?")
     host_ns = columns.host_ns
-    clock = StreamClock.of(stream)
-    if clock is not None and columns.ticks is not None:
-        for block in recording.blocks(stream.name):
-            clock.add(block)
-        fit = clock.fit()
-        if fit is not None:
-            host_ns = fit.to_host(Unwrapper.of(stream).unwrap(columns.sequence, columns.ticks).ticks)
+    if columns.ticks is not None and stream.tick_hz is not None and not np.any(columns.ticks == NO_TIME):
+        out = Unwrapper.of(stream).unwrap(columns.sequence, columns.ticks)
+        host_ns = fit_clock(out.ticks, host_ns, stream.tick_hz, restarts=out.rows.tolist()).to_host(out.ticks)
     values = np.stack([columns[f"{joint}.{quantity}"] for joint in robot.joints], axis=1)
     valid = np.isfinite(values).all(axis=1)
     _, order = np.unique(host_ns[valid], return_index=True)

@@ -22,8 +22,13 @@ __all__ = ["Survey", "choose_cutoff", "survey"]
 
 COARSE_HZ = 200.0  # motion is slower than this
 CHUNK = 65536
-POWER = 0.99  # of a joint's velocity power lies below its bandwidth
-PER_BANDWIDTH = 10.0  # cut-off over bandwidth (003, section 5.2.2)
+POWER = 0.9  # of a joint's velocity power lies below its bandwidth
+PER_BANDWIDTH = (
+    8.0,
+    30.0,
+)  # cut-off over bandwidth: at least, so that nothing of the motion is lost; at most
+STIFF_HZ = 20.0  # above this arms bend, and rigid links no longer describe them
+ACCELERATION_NOISE = 0.01  # of the acceleration's rms, from noise of positions below the cut-off
 EDGES = 40.0  # cut-off times duration: filters may cost a fifth of the data
 REST_SPEED = 0.005  # of a joint's top speed: slower is at rest
 REST_S = 0.25  # at least so long
@@ -46,31 +51,39 @@ class Survey:
 
 
 def choose_cutoff(data: Dataset) -> float:
-    """Ten times the bandwidth of the motion [Hz] (003, section 5.2.2), and at least 40 over the data's length.
+    """A cut-off [Hz] from the motion: 30 times its bandwidth, but not above what stays quiet and stiff.
 
-    Bandwidth: 99 % of the velocity power of every joint that moves is below it, measurement noise taken off.
+    Bandwidth: 90 % of the velocity power of every joint is below it, noise taken off. Twenty hertz is the limit, and
+    the frequency up to which noise of the positions makes 1 % of the acceleration; eight times the bandwidth is kept
+    in any case, and enough for the filters to leave four fifths of the data.
     """
     sampling = Sampling.of(data.t, 1.0)
     longest = max(sampling.pieces, key=lambda piece: piece.count)
     q, step = _coarse(data, sampling, sampling.pieces.index(longest))
     count = q.shape[1]
-    line = np.arange(count) / count - 0.5
-    q = q - q.mean(axis=1, keepdims=True)
-    moving = np.ptp(q, axis=1) >= LEAST_TRAVEL
-    if not moving.any():
+    travel = np.ptp(q, axis=1)
+    if travel.max() < LEAST_TRAVEL:
         raise DataError(
-            f"no joint moves: the largest range is {np.ptp(q, axis=1).max():.2g} rad, below {LEAST_TRAVEL:g} rad; "
+            f"no joint moves: the largest range is {travel.max():.2g} rad, below {LEAST_TRAVEL:g} rad; "
             "give data in which the robot moves"
         )
-    q = q[moving] - (q[moving] @ line / (line @ line))[:, None] * line
+    velocity = np.diff(q[travel >= LEAST_TRAVEL], axis=1) / step
     size = next_fast_len(count, real=True)
-    power = np.abs(rfft(q * np.hanning(count), size, axis=1)) ** 2
+    power = np.abs(rfft(velocity * np.hanning(count - 1), size, axis=1)) ** 2
     frequency = np.arange(power.shape[1]) / (size * step)
-    noise = np.median(power[:, power.shape[1] // 2 :], axis=1, keepdims=True) / np.log(2)
-    share = np.cumsum(np.maximum(power - 5 * noise, 0.0) * frequency**2, axis=1)
+    turn = 2 * np.sin(np.pi * frequency * step) / step  # what the difference makes of a position [rad/s]
+    upper = slice(len(frequency) // 2, None)
+    noise = np.median(power[:, upper] / turn[upper] ** 2, axis=1, keepdims=True) / np.log(2)
+    motion = np.maximum(power - 5 * noise * turn**2, 0.0)
+    share = np.cumsum(motion, axis=1)
     below = (share < POWER * share[:, -1:]).sum(axis=1)
     bandwidth = float(frequency[np.minimum(below, len(frequency) - 1)].max())
-    cutoff = max(PER_BANDWIDTH * bandwidth, EDGES / (count * step))
+    # Noise of even density up to f has accelerations of power (2 pi)^4 f^5 / 5 times that density.
+    moved = (motion * turn**2).sum(axis=1) * frequency[1]
+    density = np.maximum(noise[:, 0], 1e-30) * (2 * np.pi) ** 4
+    quiet = float((5 * ACCELERATION_NOISE**2 * moved / density).min() ** 0.2)
+    least, most = (factor * bandwidth for factor in PER_BANDWIDTH)
+    cutoff = max(min(most, STIFF_HZ, quiet), least, EDGES / (count * step))
     return float(f"{min(cutoff, 0.2 / sampling.step_s):.3g}")
 
 

@@ -12,20 +12,29 @@ from identify.errors import DataError
 from identify.robot import Robot
 
 
-def test_cutoff_is_ten_times_the_bandwidth(make: Callable[..., Dataset]) -> None:
+def test_cutoff_is_thirty_times_the_bandwidth(make: Callable[..., Dataset]) -> None:
     data = make(np.arange(40000) * 1e-3)
-    assert choose_cutoff(data) == pytest.approx(6.0, rel=0.12)  # three harmonics of 0.2 Hz
+    assert choose_cutoff(data) == pytest.approx(30 * 0.6, rel=0.12)  # three harmonics of 0.2 Hz
 
 
-def test_cutoff_does_not_follow_noise(make: Callable[..., Dataset]) -> None:
+def test_fast_motion_is_cut_where_arms_bend(make: Callable[..., Dataset]) -> None:
+    slow = make(np.arange(40000) * 1e-3)
+    assert choose_cutoff(Dataset.from_arrays(slow.t / 4, slow.q, slow.tau)) == 20.0
+
+
+@pytest.mark.parametrize(("sigma", "expected"), [(1e-6, 18.0), (3e-4, 5.8), (3e-3, 4.8)])
+def test_noisy_positions_lower_the_cutoff(
+    make: Callable[..., Dataset], sigma: float, expected: float
+) -> None:
+    """Acceleration noise below f: sigma (2 pi)^2 sqrt(2 f^5 / (5 rate)); never below 8 times the bandwidth."""
     data = make(np.arange(40000) * 1e-3)
-    noise = 1e-3 * np.random.default_rng(0).standard_normal(data.q.shape)
+    noise = sigma * np.random.default_rng(0).standard_normal(data.q.shape)
     noisy = Dataset.from_arrays(data.t, data.q + noise, data.tau)
-    assert choose_cutoff(noisy) == pytest.approx(choose_cutoff(data), rel=0.1)
+    assert choose_cutoff(noisy) == pytest.approx(expected, rel=0.12)
 
 
 def test_short_data_get_a_cutoff_that_leaves_some_of_them(make: Callable[..., Dataset]) -> None:
-    assert choose_cutoff(make(np.arange(4000) * 1e-3)) == pytest.approx(10.0, rel=0.1)
+    assert choose_cutoff(make(np.arange(1000) * 1e-3)) == pytest.approx(40.0, rel=0.1)
 
 
 def test_wrong_number_of_joints(arm: Robot) -> None:
