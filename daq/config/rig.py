@@ -85,6 +85,8 @@ def load_rig(path: Path | str) -> RigConfig:
 
         simulation = _options(path, "simulation", WorldOptions, raw.simulation)
     robot = load_robot(path.parent / raw.robot)
+    for number, fault in enumerate(getattr(simulation, "faults", ())):
+        _target(f"{path}: simulation.faults.{number}", fault, devices, robot)
     if simulation is None and any(d.kind.startswith("sim_") for d in devices.values()):
         raise ConfigError(f"{path}: simulation: missing, but the rig has simulated devices; add this key")
     return RigConfig(
@@ -112,6 +114,14 @@ def _options(path: Path, key: str, model: type[BaseModel], options: dict[str, An
         return model.model_validate(options)
     except ValidationError as exc:
         raise ConfigError(explain(path, exc, prefix=key)) from exc
+
+
+def _target(where: str, fault: Any, devices: dict[str, DeviceConfig], robot: RobotConfig) -> None:
+    """A fault that would happen to nobody is a mistake."""
+    for key, known in (("device", devices), ("joint", robot.joints)):
+        name = getattr(fault, key, None)
+        if name is not None and name not in known:
+            raise ConfigError(f"{where}.{key}: there is no {name!r} in this rig; one of {', '.join(known)}")
 
 
 def _no_shared_ports(path: Path, devices: dict[str, DeviceConfig]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from daq.clockfit import ClockFit
 from daq.streamclock import StreamClock
 from drivers.block import Block, Validity
-from drivers.stream import Stream
+from drivers.stream import Role, Stream
 
 __all__ = ["Account", "Ledger"]
 
@@ -36,7 +36,7 @@ class _Entry:
         self.stream = stream
         self.first: int | None = None
         self.next = 0
-        self.received = self.invalid = self.gaps = 0
+        self.received = self.invalid = self.gaps = self.never_came = 0
         self.first_ns = self.last_ns = 0
 
     def enter(self, block: Block) -> None:
@@ -50,8 +50,14 @@ class _Entry:
         self.invalid += int(np.count_nonzero((block.validity != Validity.OK).any(axis=1)))
         self.last_ns = int(block.host_ns[-1])
 
+    def fall_silent(self, now_ns: int, bound_s: float) -> None:
+        silent_s = (now_ns - self.last_ns) * 1e-9
+        if self.first is not None and silent_s > bound_s:
+            self.never_came = int(silent_s * self.stream.rate_hz)
+            self.gaps += 1
+
     def account(self) -> Account:
-        expected = 0 if self.first is None else self.next - self.first
+        expected = 0 if self.first is None else self.next - self.first + self.never_came
         span_s = (self.last_ns - self.first_ns) * 1e-9
         rate = (self.received - 1) / span_s if span_s > 0 else 0.0
         return Account(
@@ -79,6 +85,15 @@ class Ledger:
         if clock is not None:
             clock.add(block)
 
+    def fall_silent(self, device: str, now_ns: int, bound_s: float) -> None:
+        """A device was lost: streams that were silent for longer than `bound_s` owe samples from their last one on.
+
+        They are counted by the nominal rate, until `now_ns`; no later sample will show that gap by its number.
+        """
+        for entry in self._entries.values():
+            if entry.stream.device == device and entry.stream.role is not Role.SENT:
+                entry.fall_silent(now_ns, bound_s)
+
     @property
     def accounts(self) -> tuple[Account, ...]:
         return tuple(entry.account() for entry in self._entries.values())
@@ -86,7 +101,7 @@ class Ledger:
     @property
     def started(self) -> bool:
         """Has every expected measured stream yielded a sample?"""
-        return all(e.received for e in self._entries.values() if e.stream.role == "measured")
+        return all(e.received for e in self._entries.values() if e.stream.role is Role.MEASURED)
 
     def clock_fits(self) -> dict[str, ClockFit]:
         """Fits of device time to host time, by device; absent where there is no device time or no sample yet."""

@@ -50,7 +50,7 @@ _FIRST_SAMPLE_NS = 2_000_000_000  # every stream must have begun within this
 _SETTLE_NS = 100_000_000  # after the last setpoint, so that the last samples arrive
 _WATCH_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
-_AFTERMATH_NS = 50_000_000  # after the drives are off, so that the recording shows the arm at rest
+_AFTERMATH_NS = 100_000_000  # after the drives are off, so that the recording shows the arm at rest
 _REFUSAL_NS = (
     2 * _WATCH_NS
 )  # a drive that refuses setpoints may tell its reader why; until then its reason waits
@@ -103,6 +103,7 @@ class Session:
         self._machine = StateMachine(self._on_state)
         self._progress = Progress()
         self._stop: _Stop | None = None
+        self._lost: set[str] = set()  # devices that fell silent
         self._interruptible: asyncio.Task[Any] | None = None
 
     @property
@@ -240,6 +241,8 @@ class Session:
         await self._sleep(_AFTERMATH_NS)
         for driver in self._rig:
             await self._attempt(driver, "sensor_off", driver.stop())
+        for device in self._lost:
+            self._ledger.fall_silent(device, self._clock.now_ns(), self.config.watch.stream_age_s)
 
     async def _attempt(self, driver: Driver, event: str, action: Coroutine[Any, Any, None]) -> None:
         try:
@@ -412,6 +415,8 @@ class Session:
         """Stop because of an error."""
         if not isinstance(exc, HeftError):
             _log.error("internal error", exc_info=exc)
+        if isinstance(exc, DeviceLost):
+            self._lost.add(exc.device)
         aborted = isinstance(exc, SafetyStop | CheckError)
         reason = str(exc) if isinstance(exc, HeftError) else f"internal error: {type(exc).__name__}: {exc}"
         self._ask_to_stop(_Stop(State.ABORTED if aborted else State.FAILED, reason))
