@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from drivers.sim.dynamics import Dynamics
 from drivers.sim.friction import Friction
 from drivers.sim.inertia import Inertia
 from drivers.sim.model import Flexibility, compile_plant
 from drivers.sim.robot import SimRobot
 
 __all__ = ["Plant"]
-
-_NO_SKIP = int(mujoco.mjtStage.mjSTAGE_NONE)
 
 
 class Plant:
@@ -49,11 +47,11 @@ class Plant:
         self._flexibility = flexibility
         self._frictionloss = frictionloss
         self.friction = friction
-        self._models: list[Any] = []
-        self._scratch: list[Any] = []  # one MjData per model, for wrenches
-        self.load = 0
+        self._models: list[Any] = []  # by load
+        self._sensing: list[Dynamics] = []  # by load
         self._hold(None)
         model = self._models[0]
+        self._force = np.zeros(model.nv)
         stride = 1 if flexibility is None else 2
         self.motor = slice(0, model.nv, stride)
         self.flex = None if flexibility is None else slice(1, model.nv, stride)
@@ -70,8 +68,9 @@ class Plant:
         self.q, self.v = np.zeros(self.ndof), np.zeros(self.ndof)
         self.q[self.motor] = position
         if self.flex is not None and self._flexibility is not None:
-            weight = self._inverse(self.q, self.v, 0.0 * self.v)[self.motor]  # as if the springs were stiff
-            self.q[self.flex] = -weight / self._flexibility.stiffness
+            still = np.zeros(self.ndof)
+            weight = self._sensing[self.load].force(self.q, still, still)  # as if the springs were stiff
+            self.q[self.flex] = -weight[self.motor] / self._flexibility.stiffness
             self.q[self.motor] = position - self.q[self.flex]
 
     def grasp(self, body: str, inertia: Inertia) -> int:
@@ -81,8 +80,7 @@ class Plant:
 
     def drop(self) -> None:
         """The hand is empty again."""
-        self.load = 0
-        self._select()
+        self._carry(0)
 
     def step(self, torque: NDArray[np.float64], h: float) -> None:
         """Move on by h [s] under motor torque [N m], shape (n,)."""
@@ -102,11 +100,7 @@ class Plant:
         self, q: NDArray[np.float64], v: NDArray[np.float64], a: NDArray[np.float64], load: int
     ) -> NDArray[np.float64]:
         """Force [N] and torque [N m] of the sensor on what it carries, in the sensor's frame, shape (6,)."""
-        model, data = self._models[load], self._scratch[load]
-        data.qpos, data.qvel, data.qacc = q, v, a
-        mujoco.mj_inverse(model, data)
-        wrench: NDArray[np.float64] = data.sensordata.copy()
-        return wrench
+        return self._sensing[load].wrench(q, v, a)
 
     def joint_positions(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Link side of the joints [rad], shape (..., n), from coordinates (..., ndof)."""
@@ -116,21 +110,8 @@ class Plant:
     def _acceleration(
         self, q: NDArray[np.float64], v: NDArray[np.float64], torque: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        self._qpos[:] = q
-        self._qvel[:] = v
         self._force[self.motor] = torque - self.friction.torque(v[self.motor])
-        mujoco.mj_forwardSkip(self._model, self._data, _NO_SKIP, 1)
-        acceleration: NDArray[np.float64] = self._qacc.copy()
-        return acceleration
-
-    def _inverse(
-        self, q: NDArray[np.float64], v: NDArray[np.float64], a: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        data = self._scratch[self.load]
-        data.qpos, data.qvel, data.qacc = q, v, a
-        mujoco.mj_inverse(self._model, data)
-        force: NDArray[np.float64] = data.qfrc_inverse.copy()
-        return force
+        return self._moving.acceleration(q, v, self._force)
 
     def _hold(self, load: tuple[str, Inertia] | None) -> None:
         """Compile a model that carries this load, and go on with it."""
@@ -146,13 +127,9 @@ class Plant:
             frictionloss=self._frictionloss,
         )
         self._models.append(model)
-        self._scratch.append(mujoco.MjData(model))
-        self.load = len(self._models) - 1
-        self._select()
+        self._sensing.append(Dynamics(model))
+        self._carry(len(self._models) - 1)
 
-    def _select(self) -> None:
-        """Move by the model of the present load; views into its data are kept, for they are used at every stage."""
-        self._model = self._models[self.load]
-        self._data = mujoco.MjData(self._model)
-        self._qpos, self._qvel = self._data.qpos, self._data.qvel
-        self._qacc, self._force = self._data.qacc, self._data.qfrc_applied
+    def _carry(self, load: int) -> None:
+        self.load = load
+        self._moving = Dynamics(self._models[load])
