@@ -206,6 +206,10 @@ class Problem:
         """R, z and rho2 of the cost with `weights` on the squared residuals, shape (n,)."""
         return (information or self.information).stacked(np.sqrt(weights))
 
+    def cost(self, parameters: Array, weights: Array) -> float:
+        """Sum of the weighted squared residuals."""
+        return float(weights @ self.residual_squares(parameters))
+
     def residual_squares(self, parameters: Array, information: Information | None = None) -> Array:
         """|Y_j d - tau_j|^2 of each joint [N2 m2], shape (n,)."""
         factors = (information or self.information).factors

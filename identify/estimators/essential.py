@@ -56,7 +56,7 @@ def essential_parameters(
     """
     best = closest_to_prior(problem, weights)
     values = problem.base.matrix @ best
-    squares = float(weights @ problem.residual_squares(best))
+    squares = problem.cost(best, weights)
     _, C, _ = covariance(problem, weights, problem.information)
     kept = np.flatnonzero(np.isfinite(np.diag(C)))
     values, C = values[kept], C[np.ix_(kept, kept)]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import scipy.sparse as sp
 
 from identify.arrays import Array
 from identify.cone import ConeProgram
 from identify.errors import ProblemError
 from identify.estimators.answer import Estimate
-from identify.estimators.correct import correct
+from identify.estimators.correct import correct_base
 from identify.estimators.feasible import DEFAULT_MARGIN, FeasibleSet, Margin
 from identify.estimators.least_squares import closest_to_prior, weights_of
 from identify.estimators.logdet import add_logdet
@@ -48,7 +49,7 @@ def sdp(
     weights = weights_of(problem)
     feasible = FeasibleSet(problem, Margin(margin))
 
-    def solved(weight: float, divergence: float = 0.0) -> Estimate:
+    def solved(weight: float, divergence: float = 0.0) -> _Candidate:
         def build(target: Target, unit: float) -> ConeProgram:
             program = ConeProgram(len(problem.layout))
             program.quadratic(2 * sp.identity(len(problem.layout)))
@@ -59,33 +60,45 @@ def sdp(
 
         parameters, facts = solve(problem, Target.of(problem, weights, weight), build)
         facts["prior_weight"] = divergence or weight
-        return Estimate.of(problem, "sdp", parameters, weights, facts=facts)
+        return _Candidate(parameters, problem.cost(parameters, weights), facts)
 
     if prior == "logdet":
-        return solved(BESIDE, 1.0 if prior_weight is None else prior_weight)
-    if prior_weight is not None:
-        return solved(prior_weight)
-    if problem.prior is None:
-        return solved(LEAST_PRIOR_WEIGHT)
-    return _closest_that_fits(problem, weights, solved)
+        found = solved(BESIDE, 1.0 if prior_weight is None else prior_weight)
+    elif prior_weight is not None:
+        found = solved(prior_weight)
+    elif problem.prior is None:
+        found = solved(LEAST_PRIOR_WEIGHT)
+    else:
+        found = _closest_that_fits(problem, weights, margin, solved)
+    return Estimate.of(problem, "sdp", found.parameters, weights, facts=found.facts)
 
 
-def _closest_that_fits(problem: Problem, weights: Array, solved: Callable[[float], Estimate]) -> Estimate:
-    """The estimate with the largest weight of the prior that costs next to nothing.
+@dataclass(frozen=True)
+class _Candidate:
+    parameters: Array
+    cost: float
+    facts: Mapping[str, float]
+
+
+def _closest_that_fits(
+    problem: Problem, weights: Array, margin: float, solved: Callable[[float], _Candidate]
+) -> _Candidate:
+    """The candidate with the largest weight of the prior that costs next to nothing.
 
     Where the prior and the border of the feasible set leave the data no room, it costs fit: at most
     `PRIOR_COST`, and less than it would cost to correct least squares without looking at the data (003, Eq. 55).
     """
-    least = float(weights @ problem.residual_squares(closest_to_prior(problem, weights)))
-    whole = float(weights @ (problem.information.factors[:, :, -1] ** 2).sum(axis=1))
+    plain = closest_to_prior(problem, weights)
+    least = problem.cost(plain, weights)
     found = solved(PRIOR_WEIGHTS[0])
-    if found.cost <= (1 + SAME_COST) * least + SAME_COST**2 * whole:
+    if found.cost <= (1 + SAME_COST) * least + SAME_COST**2 * problem.cost(np.zeros_like(plain), weights):
         return found
-    corrected = correct(replace(problem, weighting=weights)).cost
-    if found.cost <= min((1 + PRIOR_COST) * least, corrected):
+    corrected, _ = correct_base(problem, problem.base.matrix @ plain, Margin(margin))
+    corrected_cost = problem.cost(corrected, weights)
+    if found.cost <= min((1 + PRIOR_COST) * least, corrected_cost):
         return found
     fittest = solved(LEAST_PRIOR_WEIGHT)
-    most = min((1 + PRIOR_COST) * fittest.cost, max(corrected, fittest.cost))
+    most = min((1 + PRIOR_COST) * fittest.cost, max(corrected_cost, fittest.cost))
     for weight in PRIOR_WEIGHTS[1:]:
         if found.cost <= most:
             return found

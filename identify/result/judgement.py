@@ -15,6 +15,7 @@ __all__ = ["judged"]
 WORST_CONDITION = 500.0  # a good motion has about 100 (003)
 WORST_FIT = 0.2  # of the torque unexplained
 COSTLY = 0.05  # more residual than least squares leaves: something contradicts the data
+NO_RESIDUAL = 1e-4  # of the torque: data without noise
 MASS_RATIO = 3.0  # between a link's identified mass and its prior
 
 
@@ -42,18 +43,15 @@ def judged(
 def _contradictions(problem: Problem, answer: Estimate) -> list[str]:
     if answer.method not in ("sdp", "manifold", "masspoint", "correct"):
         return []
-    least = float(answer.weights @ problem.residual_squares(closest_to_prior(problem, answer.weights)))
+    least = problem.cost(closest_to_prior(problem, answer.weights), answer.weights)
     rise = answer.cost / least - 1 if least > 0 else 0.0
-    if rise <= COSTLY or np.sqrt(least) < 1e-4 * np.sqrt(answer.weights @ _torque_squares(problem)):
+    whole = problem.cost(np.zeros(len(problem.layout)), answer.weights)
+    if rise <= COSTLY or answer.cost < NO_RESIDUAL**2 * whole:
         return []
     return [
         f"level {problem.level} and bounds ({problem.bounds}) cost {100 * rise:.0f} % more squared residual than least "
         "squares: a bound, a box or the model is wrong; loosen bounds one by one to see which"
     ]
-
-
-def _torque_squares(problem: Problem) -> np.ndarray:
-    return (problem.information.factors[:, :, -1] ** 2).sum(axis=1)
 
 
 def _inconsistencies(problem: Problem, answer: Estimate) -> list[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 from typing import Any, Self
 
 from identify.dataset import Dataset
 
-__all__ = ["DataOrigin", "Provenance"]
+__all__ = ["DataOrigin", "Provenance", "versions"]
 
 PACKAGES = ("heft", "numpy", "scipy", "numba", "pin", "clarabel")
 
@@ -36,12 +38,12 @@ class Provenance:
 
     data: tuple[DataOrigin, ...]
     configuration: Mapping[str, Any]
-    versions: Mapping[str, str] = field(default_factory=lambda: _versions())
+    versions: Mapping[str, str]
 
     @classmethod
     def of(cls, data: Sequence[Dataset], configuration: Mapping[str, Any]) -> Self:
         """Of datasets, with this software."""
-        return cls(tuple(DataOrigin.of(one) for one in data), dict(configuration))
+        return cls(tuple(DataOrigin.of(one) for one in data), dict(configuration), versions())
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -58,11 +60,13 @@ class Provenance:
         return cls(origins, data["configuration"], data["versions"])
 
 
-def _versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
+    """Of Python and of the packages that a result depends on."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "unknown"
-    return found
+    return MappingProxyType(found)
