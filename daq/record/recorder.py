@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
@@ -80,8 +80,10 @@ class Recorder:
                 raise RecordError(f"{path} exists; move it away, or record under another name (--out)")
         try:
             self._final.parent.mkdir(parents=True, exist_ok=True)
-            raw = open(self._partial, "xb", buffering=0)  # noqa: ASYNC230, SIM115 - once; closed by the thread
-            self._writer = Writer(raw, self._clock.utc_offset_ns)
+            with ExitStack() as stack:
+                raw = stack.enter_context(open(self._partial, "xb", buffering=0))  # noqa: ASYNC230 - once
+                self._writer = Writer(raw, self._clock.utc_offset_ns)
+                stack.pop_all()  # from here on the thread closes it
         except OSError as exc:
             raise self._error(exc) from exc
         self._loop = asyncio.get_running_loop()

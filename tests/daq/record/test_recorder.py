@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import daq.record
 from daq.clock import ManualClock, SimulatedClock
 from daq.errors import RecordError
 from daq.record import Recorder
@@ -58,6 +59,11 @@ async def until(condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 - the threads have no event to wait for
             await asyncio.sleep(0.005)
+
+
+def test_public_names() -> None:
+    assert daq.record.__all__ == ["Recorder", "Writer"]
+    assert all(hasattr(daq.record, name) for name in daq.record.__all__)
 
 
 async def test_a_session_comes_back(
@@ -223,6 +229,13 @@ async def test_a_disk_that_fills_at_the_end_is_told_at_the_exit(
     with pytest.raises(RecordError, match="No space left on device"):
         await session(recorder)
     assert recorder.path.name == "a.mcap.partial"
+
+
+async def test_a_disk_that_is_full_from_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full_disk_after(monkeypatch, 10)
+    with pytest.raises(RecordError, match="No space left on device"):
+        async with Recorder(tmp_path / "a.mcap", ManualClock()):
+            pass
 
 
 async def test_a_failure_that_nobody_was_told_is_told_beside_another_error(

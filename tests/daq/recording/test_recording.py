@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import daq.recording
 from daq.errors import RecordingError
 from daq.record.writer import Writer
 from daq.recording import NO_TIME, Columns, Recording
 from daq.recording import recording as recording_module
 from drivers.block import Block
 from drivers.stream import Column, Stream
+
+
+def test_public_names() -> None:
+    names = ["NO_TIME", "Columns", "DamagedChunk", "Event", "Recording", "Recovery", "Segment"]
+    assert daq.recording.__all__ == names
+    assert all(hasattr(daq.recording, name) for name in names)
 
 
 def test_blocks_come_back_exactly(sample: Any) -> None:
