@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from identify.reduction import Information
 
 from identify.base import BaseParameters
 from identify.consistency import consistency
@@ -21,6 +20,7 @@ from identify.inertia import (
 )
 from identify.parameters import Layout, parameter_names
 from identify.problem import Problem
+from identify.reduction import Information
 
 
 class TestMassPoints:
