@@ -1,74 +1,148 @@
-"""How emulated drives move the joints: one law per axis, one brake for all."""
+"""The power stages of emulated drives: what moves the plant's joints.
+
+Each axis follows a setpoint that its protocol gives it, and is held by a brake of its own while it is off: one drive
+that fails does not stop the others, that is the host's business.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drivers.emulators.plant import Plant
-from drivers.errors import OptionError
+from drivers.sim.sensor import PerColumn, per_column
 
-__all__ = ["AxisGroup", "AxisLaw"]
+__all__ = ["Axes", "ImpedanceAxes"]
 
-
-class AxisLaw(Protocol):
-    """One drive's control law: CSP with its position loop, an impedance, a torque."""
-
-    @property
-    def reference(self) -> tuple[float, float, float]:
-        """Setpoint in force at the joint: position [rad], velocity, acceleration."""
-        ...
-
-    def torque(self, t: float, q: float, v: float) -> float | None:
-        """Joint torque [N m] from t [s] on, for motor-side position and velocity; None: this drive is off."""
-        ...
-
-    def trip(self, message: str) -> None:
-        """A fault on command switches the drive off."""
-        ...
+BRAKE_S = 0.05  # in which the brakes stop a moving axis
 
 
-class AxisGroup:
-    """The drives of one arm, as the plant's Mover.
+class Axes:
+    """Position servos for all joints of a plant; times are seconds since the plant's start.
 
-    The brakes act on all joints together: they open when every drive is on, and close when one goes off. Torque
-    is cut off at `limit` [N m], shape (n,).
-
-    period_s   how often the laws are asked [s]: the drives' own loop
+    on       which axes are on, shape (n,)
+    on_trip  is told the number of an axis whose drive finds a fault
     """
 
     def __init__(
         self,
         name: str,
         plant: Plant,
-        laws: Sequence[AxisLaw],
         *,
+        bandwidth_hz: PerColumn,
+        on_trip: Callable[[int], None],
         period_s: float = 0.001,
-        limit: NDArray[np.float64] | None = None,
     ) -> None:
-        if len(laws) != len(plant.axes):
-            raise OptionError(
-                f"{name}: {len(laws)} drives, but the plant has {len(plant.axes)} joints ({', '.join(plant.axes)}); "
-                "give each joint one"
-            )
+        n = len(plant.axes)
         self.name = name
         self.period_s = period_s
-        self.reference = np.zeros(3 * len(laws))
-        self._laws = tuple(laws)
-        self._limit = np.full(len(laws), np.inf) if limit is None else limit
+        self.names = plant.axes
+        self.on = np.zeros(n, dtype=np.bool_)
+        self.reference = np.zeros(3 * n)
+        self._law = plant.position_law(per_column(f"{name}.bandwidth_hz", bandwidth_hz, n), period_s)
+        self._plant = plant
+        self._on_trip = on_trip
+        self._q = plant.motor(np.zeros(1)).q[0]
+        self._v = np.zeros(n)
+        # The setpoint of each axis: start + rate dt + acceleration dt^2 / 2, dt = t - since up to span.
+        self._start, self._rate, self._acceleration = self._q.copy(), np.zeros(n), np.zeros(n)
+        self._velocity, self._since, self._span = np.zeros(n), np.zeros(n), np.full(n, np.inf)
         plant.attach(self)
 
-    def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        states = zip(self._laws, q.tolist(), v.tolist(), strict=True)
-        torques = [law.torque(t, position, velocity) for law, position, velocity in states]
-        self.reference = np.array([law.reference for law in self._laws]).T.ravel()
-        if any(torque is None for torque in torques):
-            return None
-        return np.clip(np.array(torques, dtype=np.float64), -self._limit, self._limit)
+    # -- what the protocol does -----------------------------------------------------------------------------------
 
-    def trip(self, message: str) -> None:
-        for law in self._laws:
-            law.trip(message)
+    def enable(self, axis: int) -> None:
+        """Release the brake; hold where the axis stands."""
+        if not self.on.any():
+            self._law.reset()
+        self.on[axis] = True
+        self.steer(axis, 0.0, float(self._q[axis]))
+
+    def disable(self, axis: int, t: float) -> None:
+        """No torque; the brake stops the axis and holds it."""
+        self.on[axis] = False
+        v = float(self._v[axis])
+        self.steer(axis, t, float(self._q[axis]), rate=v, velocity=v, span=BRAKE_S)
+        self._acceleration[axis] = -v / BRAKE_S
+
+    def steer(
+        self,
+        axis: int,
+        t: float,
+        position: float,
+        *,
+        rate: float = 0.0,
+        velocity: float = 0.0,
+        span: float = np.inf,
+    ) -> None:
+        """From t on the setpoint is `position` [rad], moving at `rate` for `span` [s]; `velocity` is fed forward."""
+        self._start[axis], self._since[axis], self._span[axis] = position, t, span
+        self._rate[axis], self._velocity[axis], self._acceleration[axis] = rate, velocity, 0.0
+
+    def setpoint(self, axis: int, t: float) -> float:
+        """Position setpoint of one axis at t [rad]."""
+        dt = min(max(t - self._since[axis], 0.0), self._span[axis])
+        return float(self._start[axis] + dt * (self._rate[axis] + 0.5 * dt * self._acceleration[axis]))
+
+    # -- what the sensors of the drives see -------------------------------------------------------------------------
+
+    def measure(
+        self, t: float, window_s: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Position [rad] and velocity at t, and motor torque [N m], mean over the window that ends at t; shape (n,)."""
+        at = np.array([t])
+        state = self._plant.motor(at)
+        torque = self._plant.mean_torque(at - 0.5 * window_s, window_s)[0]
+        return state.q[0], state.v[0], np.where(self.on, torque, 0.0)
+
+    # -- what the plant asks ------------------------------------------------------------------------------------------
+
+    def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        self._q, self._v = q, v
+        if not self.on.any():
+            self._start, self._span = q.copy(), np.full(len(q), np.inf)
+            self._rate, self._velocity, self._acceleration = 0.0 * q, 0.0 * q, 0.0 * q
+            self.reference = np.concatenate([q, np.zeros(2 * len(q))])
+            return None
+        dt = np.minimum(np.maximum(t - self._since, 0.0), self._span)
+        moving = dt < self._span
+        position = self._start + dt * (self._rate + 0.5 * dt * self._acceleration)
+        velocity = np.where(moving, self._velocity + dt * self._acceleration, 0.0)
+        self.reference = np.concatenate([position, velocity, np.where(moving, self._acceleration, 0.0)])
+        return self._torque(q, v)
+
+    def trip(self, joint: str) -> None:
+        self._on_trip(self.names.index(joint))
+
+    def _torque(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._law.torque(q, v, self.reference)
+
+
+class ImpedanceAxes(Axes):
+    """Springs and dampers whose gains come with every command: torque = kp (p - q) + kd (v - dq) + torque."""
+
+    def __init__(
+        self, name: str, plant: Plant, *, bandwidth_hz: PerColumn, on_trip: Callable[[int], None]
+    ) -> None:
+        super().__init__(name, plant, bandwidth_hz=bandwidth_hz, on_trip=on_trip)
+        n = len(self.names)
+        self._kp, self._kd, self._forward, self._limit = (
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(n),
+            np.full(n, np.inf),
+        )
+
+    def impose(self, axis: int, kp: float, kd: float, torque: float, limit: float) -> None:
+        """Gains [N m/rad, N m s/rad], torque on top and largest torque [N m] of one axis."""
+        self._kp[axis], self._kd[axis], self._forward[axis], self._limit[axis] = kp, kd, torque, limit
+
+    def _torque(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+        n = len(q)
+        brakes = super()._torque(q, v)
+        motors = (
+            self._kp * (self.reference[:n] - q) + self._kd * (self.reference[n : 2 * n] - v) + self._forward
+        )
+        return np.where(self.on, np.clip(motors, -self._limit, self._limit), brakes)

@@ -21,7 +21,7 @@ from drivers.sim.device_truth import DeviceTruth
 from drivers.sim.faults import DriveFault, Fault
 from drivers.sim.history import History, State
 from drivers.sim.inertia import Inertia
-from drivers.sim.mover import Mover
+from drivers.sim.mover import Mover, PositionLaw
 
 __all__ = ["AXES", "Bench"]
 
@@ -134,6 +134,9 @@ class Bench:
         self._mover = servo
         self._history = self._new_history(servo.period_s)
 
+    def position_law(self, bandwidth_hz: NDArray[np.float64], period_s: float) -> PositionLaw:
+        return _Stiffness(self._inertia, 2.0 * np.pi * bandwidth_hz)
+
     def pick(self, name: str, inertia: Inertia) -> None:
         self._held = inertia.mass
 
@@ -159,4 +162,21 @@ class Bench:
 
     def _trip(self, fault: DriveFault) -> None:
         if self._mover is not None and self._mover.name == fault.device:
-            self._mover.trip(f"drive fault on {fault.joint}")
+            self._mover.trip(fault.joint)
+
+
+class _Stiffness:
+    """Spring and damper, critically damped: nothing here has weight, so nothing needs integral action."""
+
+    def __init__(self, inertia: float, omega: NDArray[np.float64]) -> None:
+        self._kp, self._kd, self._inertia = inertia * omega**2, 2.0 * inertia * omega, inertia
+
+    def reset(self) -> None:
+        pass
+
+    def torque(
+        self, q: NDArray[np.float64], v: NDArray[np.float64], reference: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        n = len(q)
+        q_d, v_d, a_d = reference[:n], reference[n : 2 * n], reference[2 * n :]
+        return self._kp * (q_d - q) + self._kd * (v_d - v) + self._inertia * a_d

@@ -17,7 +17,7 @@ from drivers.sim.device_truth import DeviceTruth
 from drivers.sim.faults import Fault
 from drivers.sim.history import State
 from drivers.sim.inertia import Inertia
-from drivers.sim.mover import Mover
+from drivers.sim.mover import Mover, PositionLaw
 
 __all__ = ["Plant"]
 
@@ -77,6 +77,10 @@ class Plant(Protocol):
 
     def attach(self, servo: Mover) -> None:
         """Let this move the joints; one per plant, there before the plant moves."""
+        ...
+
+    def position_law(self, bandwidth_hz: NDArray[np.float64], period_s: float) -> PositionLaw:
+        """A position servo for these joints; `bandwidth_hz` has shape (n,)."""
         ...
 
     def pick(self, name: str, inertia: Inertia) -> None:

@@ -1,4 +1,4 @@
-"""What moves the joints of a plant."""
+"""What moves the joints of a plant, and by which law."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Mover"]
+__all__ = ["Mover", "PositionLaw"]
 
 
 class Mover(Protocol):
@@ -26,6 +26,20 @@ class Mover(Protocol):
         """Motor torque from t [s] to the next tick [N m], shape (n,); None: the brakes hold. q, v: motor side."""
         ...
 
-    def trip(self, message: str) -> None:
-        """A fault on command switches it off."""
+    def trip(self, joint: str) -> None:
+        """The drive of this joint finds a fault and switches itself off."""
+        ...
+
+
+class PositionLaw(Protocol):
+    """A position servo for n axes that is tuned for its plant; called once per tick."""
+
+    def reset(self) -> None:
+        """Forget what was integrated."""
+        ...
+
+    def torque(
+        self, q: NDArray[np.float64], v: NDArray[np.float64], reference: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Torque until the next call [N m], shape (n,); `reference`: position, velocity, acceleration, shape (3 n,)."""
         ...

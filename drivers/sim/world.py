@@ -20,11 +20,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.clock import Clock
 from drivers.errors import OptionError
+from drivers.sim.computed_torque import ComputedTorque
 from drivers.sim.faults import AnyFault, DriveFault, Fault
 from drivers.sim.history import History, State
 from drivers.sim.inertia import Inertia
 from drivers.sim.model import read_structure
-from drivers.sim.mover import Mover
+from drivers.sim.mover import Mover, PositionLaw
 from drivers.sim.robot import SimRobot
 from drivers.sim.truth import DeviceTruth, HardOptions, PerturbationOptions, draw_arm
 
@@ -93,6 +94,10 @@ class World:
             )
         self._servo = servo
         self._history = self._new_history(servo.period_s)
+
+    def position_law(self, bandwidth_hz: NDArray[np.float64], period_s: float) -> PositionLaw:
+        """A position servo for this arm, made from its file; `bandwidth_hz` has shape (n,)."""
+        return ComputedTorque(self.robot, self.structure, bandwidth_hz, period_s)
 
     # -- time -------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ _ROUNDING_S = 1e-9
 
 
 class Playlist:
-    """Chunks of setpoints in the order of their times [s since the world's start].
+    """Chunks of setpoints in the order of their times [s since an instant of the owner's choice].
 
     Between two setpoints the drive goes on from the last one with its velocity and acceleration: at 1 kHz that
     differs from the trajectory by less than 1e-7 rad, whatever the drive's clock does.
