@@ -1,0 +1,141 @@
+"""What is known of an object before it is weighed, and how much that counts.
+
+The shape enters through the gyration tensor G = Sigma_c / m [m2] (the second moment about the centre of mass per
+kilogram) by its entropic distance to the expected one G0,
+
+    nu / 2 (tr(G0^-1 G) - log det(G0^-1 G) - 3),    nu = 2 / spread^2
+
+which is also the barrier that keeps every iterate a body that can exist. Mass enters by its logarithm and the
+centre of mass by a normal distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from identify.arrays import Array, frozen
+from identify.errors import ProblemError
+
+__all__ = ["ObjectPrior", "PriorScale"]
+
+_DENSITY = 1000.0  # [kg/m3]: between packed goods (300) and metal parts (8000), nearer to the lighter
+_VAGUE_SHAPE = 4.5  # log; nu = 0.1: gives way to any data
+_VAGUE_MASS = 5.0  # log; 1 kg, a factor of 150 either way
+_REACH = 0.3  # [m]; how far from a gripper's sensor a centre of mass can be
+_LEAST_MASS = 0.1  # [kg]; a mass is measured if it is known to a fraction of this or of itself
+
+
+@dataclass(frozen=True)
+class PriorScale:
+    """Standard deviations that data must beat: mass [kg], centre of mass [m], second moments [kg m2].
+
+    `given`: whether they are knowledge, or only the scale of what is plausible.
+    """
+
+    mass: float
+    com: float
+    moment: float
+    given: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ObjectPrior:
+    """What may be known of an object; everything may be left out.
+
+    `dimensions` [m] (3,) of its box along the axes of `rotation` (object to sensor frame; None: any orientation);
+    `density` [kg/m3]; `com` [m] (3,) in the sensor frame with `com_std` [m]. Mass is known if both dimensions and
+    density are, to a factor exp(`mass_spread`); the shape is known to a factor exp(`shape_spread`) in each
+    second moment.
+    """
+
+    dimensions: ArrayLike | None = None
+    density: float | None = None
+    com: ArrayLike | None = None
+    com_std: float | None = None
+    rotation: ArrayLike | None = None
+    mass_spread: float = 0.5
+    shape_spread: float = 0.4
+
+    def __post_init__(self) -> None:
+        for name, shape in (("dimensions", (3,)), ("com", (3,)), ("rotation", (3, 3))):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            array = frozen(value)
+            if array.shape != shape or not np.all(np.isfinite(array)):
+                raise ProblemError(
+                    f"prior: {name} {np.asarray(value).tolist()}, must be finite, shape {shape}"
+                )
+            object.__setattr__(self, name, array)
+        sizes = {
+            "dimensions": None if self.dimensions is None else float(np.min(self.dimensions)),
+            "density": self.density,
+            "com_std": self.com_std,
+            "mass_spread": self.mass_spread,
+            "shape_spread": self.shape_spread,
+        }
+        for name, size in sizes.items():
+            if size is not None and not 0 < size < np.inf:
+                raise ProblemError(
+                    f"prior: {name} {size:g}, must be above zero and finite; leave it out if unknown"
+                )
+        if (self.com is None) != (self.com_std is None):
+            raise ProblemError("prior: com and com_std come together; give both or none")
+
+    @property
+    def log_mass(self) -> tuple[float, float]:
+        """Mean and standard deviation of the logarithm of the mass [kg]."""
+        if self.dimensions is None or self.density is None:
+            return 0.0, _VAGUE_MASS
+        return float(np.log(self.density * np.prod(np.asarray(self.dimensions)))), self.mass_spread
+
+    @property
+    def centre(self) -> tuple[Array, float]:
+        """Mean and standard deviation of the centre of mass [m]."""
+        if self.com is None or self.com_std is None:
+            return np.zeros(3), _REACH
+        return np.asarray(self.com), self.com_std
+
+    @property
+    def weight(self) -> float:
+        """nu: how much the shape counts."""
+        return 2.0 / (self.shape_spread if self._shape_given else _VAGUE_SHAPE) ** 2
+
+    @property
+    def mass_exponent(self) -> float:
+        """p of G0 ~ m^p: 0 for a box, 2/3 for a ball of given density."""
+        return 0.0 if self.dimensions is not None else 2.0 / 3.0
+
+    @property
+    def _shape_given(self) -> bool:
+        return self.dimensions is not None or self.density is not None
+
+    def gyration(self, mass: float) -> Array:
+        """G0 [m2], shape (3, 3): of an even box, or of a ball with that mass."""
+        if self.dimensions is not None:
+            squares = np.asarray(self.dimensions) ** 2 / 12.0
+            if self.rotation is None:
+                return np.eye(3) * squares.mean()
+            R = np.asarray(self.rotation)
+            return (R * squares) @ R.T
+        volume = mass / (self.density or _DENSITY)
+        return np.eye(3) * (3.0 * volume / (4.0 * np.pi)) ** (2.0 / 3.0) / 5.0
+
+    def scale(self, mass: float, largest_moment: float) -> PriorScale:
+        """What data must beat to count as a measurement, at an estimate of mass and largest second moment."""
+        given = []
+        mass_scale, com_scale = max(mass, _LEAST_MASS), self.centre[1]
+        expected = mass * float(np.linalg.eigvalsh(self.gyration(mass))[-1])
+        moment_scale = 2.0 * max(expected, largest_moment)
+        if self.dimensions is not None and self.density is not None:
+            mass_scale = self.mass_spread * float(np.exp(self.log_mass[0]))
+            given.append("mass")
+        if self.com is not None:
+            given.append("com")
+        if self._shape_given:
+            moment_scale = self.shape_spread * expected
+            given.append("inertia")
+        return PriorScale(mass_scale, com_scale, moment_scale, tuple(given))

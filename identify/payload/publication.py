@@ -1,0 +1,86 @@
+"""From what the tracks know to an estimate that can be published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from identify.arrays import frozen
+from identify.payload.covariance import (
+    data_precision,
+    doubtful,
+    free_columns,
+    gravity_spread,
+    inverse,
+    kept_inside,
+    prior_precision,
+)
+from identify.payload.estimate import PayloadEstimate
+from identify.payload.posterior import Point, maximise
+from identify.payload.prior import ObjectPrior
+from identify.payload.track import Track
+
+__all__ = ["Publication", "publish"]
+
+_PASSES = 2  # the second with what the first said of unexcited directions
+
+
+@dataclass(frozen=True)
+class Publication:
+    """An estimate, and the point that the next one starts from."""
+
+    estimate: PayloadEstimate
+    point: Point
+
+
+def publish(
+    tracks: Sequence[Track],
+    prior: ObjectPrior,
+    start: Point,
+    *,
+    frame: str,
+    delay_std: float | None,
+    free_gravity: bool,
+    bias_sign: float,
+    samples: int,
+    time: float | None,
+) -> Publication:
+    """The most probable load, with its uncertainty, from `start`."""
+    point = start
+    evidence = [track.evidence(point) for track in tracks]
+    for _ in range(_PASSES):
+        point = maximise(evidence, prior, point, delay_std=delay_std, free_gravity=free_gravity)
+        before, evidence = evidence, [track.evidence(point) for track in tracks]
+        if all(np.array_equal(a.z, b.z) for a, b in zip(before, evidence, strict=True)):
+            break  # all is excited: nothing was taken from the estimate itself
+    point = Point(kept_inside(point.body), point.delay, point.gravity)
+    for track in tracks:
+        track.judge(point)
+    evidence = [replace(one, noise=track.noise) for one, track in zip(evidence, tracks, strict=True)]
+    scale = prior.scale(point.body.mass, float(point.body.moments.max()))
+    columns = free_columns(point, delayed=delay_std is not None, free_gravity=free_gravity)
+    precision = data_precision(evidence, point, columns)
+    covariance = inverse(precision + prior_precision(scale, delay_std=delay_std, free_gravity=free_gravity))
+    covariance = doubtful(evidence, point, columns, covariance)
+    biases = [track.bias(point, covariance, columns) for track in tracks]
+    covariance, gravity_std = gravity_spread(point, covariance, free_gravity)
+    return Publication(
+        PayloadEstimate(
+            frame=frame,
+            body=point.body,
+            covariance=frozen(covariance[:10, :10]),
+            scale=scale,
+            bias=frozen(bias_sign * np.concatenate([value for value, _ in biases])),
+            bias_std=frozen(np.concatenate([std for _, std in biases])),
+            gravity=frozen(point.gravity),
+            gravity_std=frozen(gravity_std),
+            delay=point.delay,
+            delay_std=0.0 if delay_std is None else float(np.sqrt(covariance[10, 10])),
+            samples=samples,
+            time=time,
+            noise=tuple(track.noise for track in tracks),
+        ),
+        point,
+    )

@@ -1,0 +1,169 @@
+"""A load on a wrist sensor while it is carried: samples in, at any moment an estimate that can exist out.
+
+While the gripper is empty, its own known numbers and the wrench tell the sensor's bias, and gravity and delay where
+they are free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from identify.arrays import Array
+from identify.errors import ProblemError
+from identify.payload.channels import SIDES, WrenchChannels
+from identify.payload.chunks import parabolas
+from identify.payload.estimator import LoadEstimator
+from identify.payload.inputs import STANDARD_GRAVITY, gravity_vector, rotations, series, ten_numbers, times
+from identify.payload.track import Track
+from identify.payload.wrench import differential_terms
+
+__all__ = ["PayloadEstimator", "WristSensor"]
+
+
+@dataclass(frozen=True)
+class WristSensor:
+    """What is known of a wrist sensor and its timing.
+
+    Noise [N], [N m] rms of a sample; drift [N], [N m] of the bias per square root of a second; bias [N], [N m]: its
+    size when nothing has been measured; `delay_std` [s]: what is left of the delay after the streams were aligned
+    (0: nothing); acceleration noise [m/s2], [rad/s2]: rms of what is left of it in the kinematics after filtering
+    (white noise on top is seen by itself); `reaction`: the sensor reports the load's action on it.
+    """
+
+    force_noise: float = 0.05
+    torque_noise: float = 0.002
+    force_drift: float = 0.001
+    torque_drift: float = 4e-5
+    force_bias: float = 100.0
+    torque_bias: float = 10.0
+    delay_std: float = 2e-4
+    linear_acceleration_noise: float = 0.01
+    angular_acceleration_noise: float = 0.02
+    reaction: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("force_noise", "torque_noise", "force_bias", "torque_bias"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise ProblemError(f"sensor: {name} {getattr(self, name):g}, must be above zero")
+        for name in (
+            "force_drift",
+            "torque_drift",
+            "delay_std",
+            "linear_acceleration_noise",
+            "angular_acceleration_noise",
+        ):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise ProblemError(f"sensor: {name} {getattr(self, name):g}, must not be negative")
+
+
+class PayloadEstimator(LoadEstimator):
+    """The load on a wrist sensor, recursively, in the sensor's frame.
+
+    Args:
+        sensor: noise, drift and timing.
+        gripper: ten numbers, in the sensor's frame, of what hangs on it beside the load; from a bare run.
+        gravity: in the world frame [m/s2]; None: its direction is estimated, at 9.80665 m/s2.
+        memory_s: information fades by 1/e in this time, so that a load that changes (a bottle that empties) is
+            followed.
+        chunk: samples that are taken at a time; the load's motion should be smooth over them.
+    """
+
+    def __init__(
+        self,
+        sensor: WristSensor | None = None,
+        *,
+        gripper: ArrayLike | None = None,
+        gravity: ArrayLike | None = (0.0, 0.0, -9.81),
+        memory_s: float = 60.0,
+        chunk: int = 20,
+    ) -> None:
+        self.sensor = s = sensor or WristSensor()
+        self._gravity = None if gravity is None else gravity_vector(gravity)
+        tool = ten_numbers("gripper", gripper)
+        force, torque = (WrenchChannels(side, self._gravity, s.delay_std > 0, tool) for side in SIDES)
+        self._channels = (force, torque)
+        super().__init__(
+            [
+                (_track(force, s.force_noise, s.force_drift, s.force_bias), force.load),
+                (_track(torque, s.torque_noise, s.torque_drift, s.torque_bias), torque.load),
+            ],
+            frame="sensor",
+            memory_s=memory_s,
+            chunk=chunk,
+            delay_std=s.delay_std or None,
+            free_gravity=gravity is None,
+            bias_sign=-1.0 if s.reaction else 1.0,
+        )
+
+    def update(
+        self,
+        time: ArrayLike,
+        rotation: ArrayLike,
+        wrench: ArrayLike,
+        angular_velocity: ArrayLike,
+        angular_acceleration: ArrayLike,
+        linear_acceleration: ArrayLike,
+    ) -> None:
+        """Take in samples: time [s] (N,) and the arguments of `fit_wrench`, all at the same instants.
+
+        Samples that are no free motion (a grasp in progress, a contact) are simply not given: the bias is taken to
+        walk on meanwhile.
+        """
+        turned = rotations(rotation)
+        count = len(turned)
+        table = np.empty((count, 25))
+        table[:, 0] = times(time, count)
+        table[:, 1:10] = turned.reshape(count, 9)
+        table[:, 10:16] = self._bias_sign * series("wrench", wrench, count, 6)
+        table[:, 16:19] = series("angular_velocity", angular_velocity, count, 3)
+        table[:, 19:22] = series("angular_acceleration", angular_acceleration, count, 3)
+        table[:, 22:25] = series("linear_acceleration", linear_acceleration, count, 3)
+        self._add(table)
+
+    def _blocks(self, chunks: Array) -> list[list[tuple[Array, Array, Array, Array, Array]]]:
+        """Each chunk as the coefficients of a parabola over its time.
+
+        Both sides of the equation of motion are projected, so nothing is approximated; what is left out is fast
+        vibration, and most of the white noise in the accelerations.
+        """
+        s, (parts, count, _) = self.sensor, chunks.shape
+        basis, slope = parabolas(chunks[:, :, 0])
+        back, order = np.swapaxes(basis, 1, 2), basis.shape[2]
+        table = chunks.reshape(parts * count, -1)
+        terms = differential_terms(
+            table[:, 1:10].reshape(-1, 3, 3), table[:, 16:19], table[:, 19:22], table[:, 22:25]
+        )
+        accelerations = chunks[:, :, 19:25]
+        rest = accelerations - basis @ (back @ accelerations)
+        white = (
+            np.sum(rest**2, axis=1) * order / max(count - order, 1)
+        )  # what the parabola took of white noise
+        gain = np.sum(slope**2, axis=(1, 2)) / order
+        wrench = back @ chunks[:, :, 10:16]
+        ones = basis.sum(axis=1)
+        blocks: list[list[tuple[Array, Array, Array, Array, Array]]] = [[] for _ in range(parts)]
+        for side, channels in enumerate(self._channels):
+            coefficients = back @ channels.coefficients(terms).reshape(parts, count, -1)
+            slopes = (slope @ coefficients).reshape(parts * order, 3, -1) if s.delay_std > 0 else None
+            rows, offset = channels.rows(coefficients.reshape(parts * order, 3, -1), slopes, self._loaded)
+            rows = rows.reshape(parts, order, 3, -1)
+            values = wrench[:, :, 3 * side : 3 * side + 3] - offset.reshape(parts, order, 3)
+            slow = channels.column_noise(s.linear_acceleration_noise**2, s.angular_acceleration_noise**2, 0.0)
+            for part in range(parts):
+                seen = channels.column_noise(white[part, 3:].mean(), white[part, :3].mean(), gain[part])
+                blocks[part].append((ones[part], rows[part], values[part], seen, count * slow))
+        return blocks
+
+    def _down(self) -> Array:
+        if self._gravity is not None:
+            return self._gravity
+        weight = self._tracks[0].unconstrained()[self._channels[0].weight]
+        size = float(np.linalg.norm(weight))
+        return weight * (STANDARD_GRAVITY / size) if size > 1e-6 else np.array([0.0, 0.0, -STANDARD_GRAVITY])
+
+
+def _track(channels: WrenchChannels, noise: float, drift: float, bias: float) -> Track:
+    return Track(channels, np.full(3, noise), np.full(3, drift), np.full(3, bias))

@@ -1,0 +1,106 @@
+"""One kind of channels followed over time: its factor of information, its bias, and how noisy it really is."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from identify.arrays import Array
+from identify.payload.channels import Lifted
+from identify.payload.compensation import compensated
+from identify.payload.factor import InformationFactor
+from identify.payload.noise import long_run_variance
+from identify.payload.posterior import Evidence, Point
+
+__all__ = ["Track"]
+
+_TRUST = 20.0  # chunks that the assumed noise counts for, against the one that residuals show
+_LEAST_NOISE = 0.25  # of the assumed variance: residuals of few chunks may look too good
+_RECENT = 250  # chunks that noise is judged by
+
+
+class Track:
+    """`sigma` (c,): assumed noise of each channel; `walk` (c,): of its bias, per square root of a second;
+    `bias_std` (c,): what the bias may be at first.
+    """
+
+    def __init__(self, lifted: Lifted, sigma: Array, walk: Array, bias_std: Array) -> None:
+        self.lifted = lifted
+        self.noise = 1.0
+        self._sigma, self._walk = sigma, walk
+        self._factor = InformationFactor(bias_std / sigma, lifted.width)
+        self._white, self._slow = np.zeros(lifted.width), np.zeros(lifted.width)
+        self._means: deque[tuple[Array, Array]] = deque(maxlen=_RECENT)
+
+    def take(
+        self,
+        ones: Array,
+        rows: Array,
+        values: Array,
+        white: Array,
+        slow: Array,
+        *,
+        elapsed: float,
+        forgetting: float,
+        loaded: bool,
+    ) -> None:
+        """One chunk as k orthonormal coefficients over its time: those of one (k,), of the rows over s (k, c, p), of
+        the values (k, c); `white` and `slow` (p,) the squares of the noise in the rows, seen and assumed;
+        `elapsed` [s] since the last.
+        """
+        count, channels = values.shape
+        full = np.zeros((count, channels, channels + rows.shape[2]))
+        full[:, :, :channels] = ones[:, None, None] * np.eye(channels)  # the bias is kept in sigmas
+        np.divide(rows, self._sigma[:, None], out=full[:, :, channels:])
+        scaled = values / self._sigma
+        walk = self._walk * np.sqrt(elapsed) / self._sigma
+        self._factor.update(
+            full.reshape(count * channels, -1),
+            scaled.ravel(),
+            walk=walk if walk.min() > 0 else None,
+            forgetting=forgetting,
+        )
+        unit = float(np.mean(self._sigma)) ** 2 if loaded else np.inf
+        self._white = self._white * forgetting + white / unit
+        self._slow = self._slow * forgetting + slow / unit
+        self._means.append((full[0, :, channels:], scaled[0]))
+
+    def forget(self, columns: slice) -> None:
+        """Start the load's part of s afresh."""
+        self._factor.forget(columns)
+        self._white[columns] = self._slow[columns] = 0.0
+        self._means.clear()
+        self.noise = 1.0
+
+    def evidence(self, point: Point) -> Evidence:
+        """What is known of s, `point` being the estimate so far."""
+        s = point.lift(self.lifted).values
+        clean = compensated(*self._factor.information, self._white, self._slow, s)
+        return Evidence(clean.R, clean.z, self.lifted, self.noise, clean.doubt)
+
+    def unconstrained(self) -> Array:
+        """s (p,) of least norm among the best fits, its products not put together."""
+        return np.asarray(np.linalg.lstsq(*self._factor.information, rcond=1e-9)[0], dtype=np.float64)
+
+    def judge(self, point: Point) -> None:
+        """Set `noise`: the long-run variance of recent residuals about the estimate, over the assumed one."""
+        if len(self._means) < 2:
+            return
+        s = point.lift(self.lifted).values
+        rows, values = (np.stack(parts) for parts in zip(*self._means, strict=True))
+        observed = float(long_run_variance(values - rows @ s).mean())
+        count = len(self._means)
+        self.noise = max((_TRUST + count * observed) / (_TRUST + count), _LEAST_NOISE)
+
+    def bias(self, point: Point, covariance: Array, columns: Array) -> tuple[Array, Array]:
+        """The bias (c,) in the channels' units and its standard deviation; `covariance` is that of what is free."""
+        s = point.lift(self.lifted)
+        B, S, z = self._factor.bias_rows
+        solved = np.linalg.solve(B, np.column_stack([z - S @ s.values, np.eye(len(B)), S]))
+        value, root, through = solved[:, 0], solved[:, 1 : 1 + len(B)], solved[:, 1 + len(B) :]
+        through = through @ (s.jacobian @ columns)
+        variance = self.noise * np.sum(root**2, axis=1) + np.einsum(
+            "ij,jk,ik->i", through, covariance, through
+        )
+        return value * self._sigma, np.sqrt(variance) * self._sigma
