@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from identify.arrays import Array
 from identify.cone import ConeProgram, InfeasibleError
 from identify.consistency import Level
+from identify.errors import SolverError
 from identify.estimators.answer import Estimate
 from identify.estimators.base_space import BaseSpace
-from identify.estimators.correct import correct_base
+from identify.estimators.correct import SAME, correct_base
 from identify.estimators.feasible import DEFAULT_MARGIN, FeasibleSet, Margin
 from identify.estimators.least_squares import closest_to_prior, weights_of
 from identify.problem import Problem
@@ -57,8 +58,10 @@ def check_base(problem: Problem, base: ArrayLike, margin: Margin = DEFAULT_MARGI
     program.quadratic(2 * sp.identity(space.null.shape[1]))
     FeasibleSet(problem, margin).demand(program, space.null, space.best)
     try:
-        x = program.solve().x
-    except InfeasibleError:
+        x = program.solve().x[: space.null.shape[1]]
+        return Feasibility(problem.level, True, 0.0, np.asarray(space.best + space.null @ x))
+    except SolverError as exc:  # infeasible, or so near the border that the distance must decide
         parameters, distance = correct_base(problem, base, margin)
-        return Feasibility(problem.level, False, distance, parameters)
-    return Feasibility(problem.level, True, 0.0, np.asarray(space.best + space.null @ x))
+        near = distance <= SAME * float(np.linalg.norm(np.asarray(base)))
+        ok = near and not isinstance(exc, InfeasibleError)
+        return Feasibility(problem.level, ok, distance, parameters)

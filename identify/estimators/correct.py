@@ -17,7 +17,7 @@ from identify.estimators.solve import solve
 from identify.estimators.target import Target
 from identify.problem import Problem
 
-__all__ = ["correct", "correct_base"]
+__all__ = ["SAME", "correct", "correct_base"]
 
 FIRST_UNIT = 1e-3  # of the base vector's size: the unit of distance in the first pass
 SAME = 1e-6  # of the base vector's size: what counts as no distance

@@ -49,10 +49,10 @@ def essential_parameters(
 ) -> tuple[list[int], Array]:
     """Indices of the essential base parameters and their values (002, section III).
 
-    Base parameters are estimated, the one with the largest relative standard deviation (002, Eq. 12) is set to
-    zero if it exceeds `most_deviation`, and the others are estimated anew, until none does. Leaving parameter i
-    out of a least-squares solution b with covariance s^2 C changes b by -C_i b_i / C_ii, C by -C_i C_i' / C_ii
-    and the sum of squares by b_i^2 / C_ii.
+    Base parameters are estimated, the one with the largest relative standard deviation (002, Eq. 12) is set
+    to zero if it exceeds `most_deviation`, and the others are estimated anew, until none does. Leaving
+    parameter i out of a least-squares solution b with covariance s^2 C changes b by -C_i b_i / C_ii, C by
+    -C_i C_i' / C_ii and the sum of squares by b_i^2 / C_ii.
     """
     best = closest_to_prior(problem, weights)
     values = problem.base.matrix @ best

@@ -20,6 +20,7 @@ import numpy as np
 from identify.arrays import Array
 from identify.errors import ProblemError, SolverError
 from identify.estimators.answer import Estimate
+from identify.estimators.candidate import Candidate, closest_that_fits
 from identify.estimators.feasible import DEFAULT_MARGIN, broken_bounds
 from identify.estimators.least_squares import weights_of
 from identify.estimators.target import Target
@@ -27,7 +28,7 @@ from identify.inertia.manifold import CENTRE, MassDistribution, symmetric
 from identify.inertia.pseudo import from_pseudo_inertia
 from identify.problem import Problem
 
-__all__ = ["ManifoldPoint", "descend", "manifold"]
+__all__ = ["ManifoldPoint", "descend", "manifold", "on_manifold"]
 
 THIN = 1e-2  # second moments of the first iterate, at least, of mass size^2
 SMALL = 1e-2  # joint terms of the first iterate, at least, of their scale
@@ -39,15 +40,20 @@ MOST_STEPS = 500
 def manifold(problem: Problem) -> Estimate:
     """Consistent parameters by search on the manifold. Bounds on masses and centres are not enforced."""
     weights = weights_of(problem)
-    target = Target.of(problem, weights)
-    point, steps = descend(ManifoldPoint.near(problem, target), target)
+    found = closest_that_fits(problem, weights, lambda weight: on_manifold(problem, weights, weight))
     ignored = tuple(
         f"manifold does not enforce bounds, and {what}; use sdp"
-        for what in broken_bounds(problem, point.parameters)
+        for what in broken_bounds(problem, found.parameters)
     )
-    return Estimate.of(
-        problem, "manifold", point.parameters, weights, facts={"iterations": steps}, warnings=ignored
-    )
+    return Estimate.of(problem, "manifold", found.parameters, weights, facts=found.facts, warnings=ignored)
+
+
+def on_manifold(problem: Problem, weights: Array, prior_weight: float) -> Candidate:
+    """The optimum for a weight of the prior."""
+    target = Target.of(problem, weights, prior_weight)
+    point, steps = descend(ManifoldPoint.near(problem, target), target)
+    facts = {"iterations": steps, "prior_weight": prior_weight}
+    return Candidate(point.parameters, problem.cost(point.parameters, weights), facts)
 
 
 @dataclass(frozen=True)

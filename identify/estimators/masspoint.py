@@ -11,6 +11,7 @@ from identify.arrays import Array
 from identify.cone import ConeProgram
 from identify.errors import ProblemError
 from identify.estimators.answer import Estimate
+from identify.estimators.candidate import Candidate, closest_that_fits
 from identify.estimators.feasible import FeasibleSet
 from identify.estimators.least_squares import weights_of
 from identify.estimators.solve import solve
@@ -54,8 +55,12 @@ def masspoint(problem: Problem, *, per_axis: int = 3) -> Estimate:
         bounds.demand(program, target.spread, target.best)
         return program
 
-    parameters, facts = solve(problem, Target.of(problem, weights), build)
-    return Estimate.of(problem, "masspoint", parameters, weights, facts=facts)
+    def solved(weight: float) -> Candidate:
+        parameters, facts = solve(problem, Target.of(problem, weights, weight), build)
+        return Candidate(parameters, problem.cost(parameters, weights), facts)
+
+    found = closest_that_fits(problem, weights, solved)
+    return Estimate.of(problem, "masspoint", found.parameters, weights, facts=found.facts)
 
 
 def _points(problem: Problem, per_axis: int) -> Array:

@@ -18,9 +18,9 @@ import numpy as np
 from identify.arrays import Array, frozen
 from identify.errors import ProblemError
 from identify.estimators.answer import Estimate
+from identify.estimators.candidate import closest_that_fits
 from identify.estimators.least_squares import closest_to_prior, weights_of
-from identify.estimators.manifold import ManifoldPoint, descend
-from identify.estimators.target import Target
+from identify.estimators.manifold import on_manifold
 from identify.problem import Problem
 
 __all__ = ["RecursiveInformation", "recursive"]
@@ -75,8 +75,8 @@ def recursive(problem: Problem, *, forgetting: float = 1.0, feasible: bool = Fal
         )
         problem = replace(problem, information=information)
     if feasible:
-        target = Target.of(problem, weights)
-        parameters = descend(ManifoldPoint.near(problem, target), target)[0].parameters
+        found = closest_that_fits(problem, weights, lambda weight: on_manifold(problem, weights, weight))
+        parameters = found.parameters
     else:
         parameters = closest_to_prior(problem, weights)
     return Estimate.of(problem, "recursive", parameters, weights, facts={"forgetting": forgetting})

@@ -2,14 +2,15 @@
 
     f(d) = |R d - z|^2 / v + sum_i e / (1 + s_i^2) (v_i' S^-1 (d - d0))^2
 
-v is the variance of the weighted residuals (1 for weights 1 / sigma^2), so that the first term counts residuals in
-their own standard deviations. s_i and v_i are the singular values and directions of R S / sqrt(v): what the data know
-of the parameters in units of their scales S. Where they know nothing, s_i = 0, the prior d0 holds with a standard
-deviation of e^-1/2 scales; its weight fades with the square of what they know, and a direction that they determine
-does not feel it. (000, Eq. 29 has the prior in the null space alone; this adds directions that are hardly excited.)
+v is the variance of the weighted residuals (1 for weights 1 / sigma^2), so that the first term counts
+residuals in their own standard deviations. s_i and v_i are the singular values and directions of R S /
+sqrt(v): what the data know of the parameters in units of their scales S. Where they know nothing, s_i = 0,
+the prior d0 holds with a standard deviation of e^-1/2 scales; its weight fades with the square of what they
+know, and a direction that they determine does not feel it. (000, Eq. 29 has the prior in the null space
+alone; this adds directions that are hardly excited.)
 
-The minimum d* and the Hessian give coordinates x in which f is a sphere: d = d* + T x, f = f* + |x|^2. A solver that is
-handed x sees columns of equal size, whatever the units and the excitation.
+The minimum d* and the Hessian give coordinates x in which f is a sphere: d = d* + T x, f = f* + |x|^2. A
+solver that is handed x sees columns of equal size, whatever the units and the excitation.
 """
 
 from __future__ import annotations
@@ -24,9 +25,6 @@ from identify.problem import Problem
 
 __all__ = ["Target"]
 
-PRIOR_WEIGHT = 1.0  # a link's parameters are, roughly, within its own mass and size of the prior
-NO_PRIOR_WEIGHT = 1e-3  # where there is none, and zero stands for it
-
 
 @dataclass(frozen=True)
 class Target:
@@ -36,10 +34,8 @@ class Target:
     spread: Array
 
     @classmethod
-    def of(cls, problem: Problem, weights: Array, prior_weight: float | None = None) -> Target:
+    def of(cls, problem: Problem, weights: Array, prior_weight: float) -> Target:
         """The target of `problem` with `weights` on the joints; `prior_weight` is e."""
-        if prior_weight is None:
-            prior_weight = NO_PRIOR_WEIGHT if problem.prior is None else PRIOR_WEIGHT
         R, z, rho2 = problem.stacked(weights)
         U, values, V = np.linalg.svd(R * problem.scales)
         missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
