@@ -46,6 +46,7 @@ class Counters:
     corrupt: int = 0  # frames that failed their check
     duplicate: int = 0  # frames seen twice
     late: int = 0  # frames that came after a younger one
+    skipped: int = 0  # cycles for which the host came too late: nothing was asked, so nothing is lost
 
 
 @dataclass(frozen=True, slots=True)

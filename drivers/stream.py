@@ -48,6 +48,7 @@ class Stream:
     `name` is `device.what` (`arm.motion`, `arm.current`, `wrist.wrench`). `rate_hz` is nominal. `tick_hz` and
     `tick_bits` describe the raw device counter that comes with each sample (None: the device has no clock).
     `hold_s` is the length of the interval a value stands for [s]; the value belongs to the interval's middle.
+    `at_request`: the device samples when it is asked, so `request_ns` is the sample's time and not `host_ns`.
     `frame` names the frame of a wrench. `dtype` is the numpy type of the device's own numbers.
     """
 
@@ -59,6 +60,7 @@ class Stream:
     tick_hz: float | None = None
     tick_bits: int | None = None
     hold_s: float = 0.0
+    at_request: bool = False
     frame: str | None = None
 
     @property
