@@ -9,10 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -23,6 +25,10 @@ from daq.recording import Event, Recording
 from heft.configs import CONFIGS
 from heft.main import main
 
+#: The simulated brakes stop a moving arm within 50 ms; samples arrive up to 10 ms later.
+BRAKE_NS = 60_000_000
+#: One and a half counts of a joint encoder [rad].
+COUNT = 1.5 * 2 * np.pi / 2**19
 #: A second or so of motion that begins where the arm stands.
 SWAY = [{"name": "sway", "use": "identification", "move": {"to": [0.3, -0.3, 0.2, 1.6, -1.6, 0.2, 0.2]}}]
 
@@ -60,6 +66,19 @@ class Run:
         (found,) = [e for e in self.recording.events if e.name == name and facts.items() <= e.facts.items()]
         return found
 
+    def check_off(self) -> None:
+        """The drives are off, and when the brakes have done their work nothing moves: as encoders or drives saw it."""
+        events = [e for e in self.recording.events if e.name in ("hold", "drives_off", "sensor_off")]
+        assert [e.name for e in events] == ["hold", "drives_off", *["sensor_off"] * 4]
+        witnesses = 0
+        for stream in ("encoders.position", "arm.motion"):
+            columns = self.recording.columns(stream)
+            still = columns.quantity("position")[columns.host_ns > events[1].t_ns + BRAKE_NS]
+            if len(still) >= 20 and not np.isnan(still).any():
+                assert np.ptp(still, axis=0).max() < COUNT
+                witnesses += 1
+        assert witnesses
+
     @property
     def files(self) -> set[str]:
         return {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
@@ -76,7 +95,7 @@ class Bench:
         self.folder = folder
         self.robot: dict[str, Any] = _read("robots/wam7.yaml")
         self.rig: dict[str, Any] = _read("rigs/sim_wam7.yaml") | {"robot": "robot.yaml"}
-        self.session: dict[str, Any] = {"name": "short", "rig": "rig.yaml", "steps": SWAY}
+        self.session: dict[str, Any] = {"name": "short", "rig": "rig.yaml", "steps": deepcopy(SWAY)}
         (folder / "wam7.xml").write_bytes((CONFIGS / "robots/wam7.xml").read_bytes())
         self._runs = 0
 
@@ -109,6 +128,10 @@ class Bench:
     def run(self, *more: str, **options: Any) -> Run:
         """`heft run` to its end, in this process."""
         arguments, out = self.command(*more, **options)
+        return self.run_arguments(arguments, out)
+
+    def run_arguments(self, arguments: list[str], out: Path) -> Run:
+        """`heft` with these arguments, which write into `out`."""
         stdout, stderr = io.StringIO(), io.StringIO()
         with redirect_stdout(stdout), redirect_stderr(stderr):
             code = main(arguments)
