@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
 from drivers.driver import Context, Gripper
 from drivers.errors import CommandError
 from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
-from drivers.sim.inertia import Inertia
+from drivers.sim.objects import ObjectOptions
 from drivers.sim.sensor import Sensor
 from drivers.stream import Column, Stream
 
 __all__ = ["GripperOptions", "ObjectOptions", "SimGripper"]
-
-Vector3 = tuple[float, float, float]
-
-
-class ObjectOptions(BaseModel):
-    """Something to pick up, as it lies in the hand; frame: the flange's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    mass: Positive
-    #: Centre of mass [m].
-    com: Vector3
-    #: Inertia about the centre of mass [kg m2]: xx, yy, zz, xy, xz, yz.
-    inertia: tuple[float, float, float, float, float, float]
-    #: Distance of the fingers when they touch it [m].
-    width: NonNegative = 0.04
-
-    @model_validator(mode="after")
-    def _could_exist(self) -> Self:
-        if not self.body.consistent:
-            raise ValueError(
-                "no body has this inertia: its principal moments break the triangle inequality; correct it"
-            )
-        return self
-
-    @property
-    def body(self) -> Inertia:
-        """In the flange's frame."""
-        xx, yy, zz, xy, xz, yz = self.inertia
-        return Inertia.of(self.mass, self.com, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
 
 
 class GripperOptions(DeviceOptions):
