@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +18,10 @@ from daq import topics
 from daq.bus.endpoint import Endpoints
 from daq.bus.telemetry import Subscriber
 
-__all__ = ["open_view"]
+__all__ = ["Pace", "open_view", "picture"]
+
+_WIDEST = 100  # columns; on a wider terminal a picture this wide reads better
+_STYLES = {"moving": "bold green", "armed": "bold cyan", "stopping": "bold yellow"}
 
 
 @asynccontextmanager
@@ -34,10 +38,14 @@ async def open_view(endpoints: Endpoints, stream: TextIO) -> AsyncIterator[None]
 
 
 async def _show_live(endpoints: Endpoints, console: Console) -> None:
+    pace = Pace()
+    console.width = min(console.width, _WIDEST)
     with Live(console=console, auto_refresh=False, transient=True) as live:
         async with Subscriber(endpoints.telemetry, [topics.PROGRESS]) as subscriber:
             async for message in subscriber:
-                live.update(picture(message.json), refresh=True)
+                done, total = message.json["seconds_done"], message.json["seconds_total"]
+                remaining_s = pace.remaining(asyncio.get_running_loop().time(), done, total)
+                live.update(picture(message.json, remaining_s), refresh=True)
 
 
 async def _show_lines(endpoints: Endpoints, console: Console) -> None:
@@ -52,21 +60,54 @@ async def _show_lines(endpoints: Endpoints, console: Console) -> None:
                 console.print(f"{shown[0]:<10} {shown[1]:<20} {done:6.1f} of {total:.1f} s", markup=False)
 
 
-def picture(progress: dict[str, Any]) -> Group:
-    """State, bar with remaining time, streams with rate and loss, worst tracking error."""
+class Pace:
+    """How long the rest takes whoever watches: a simulated session may run faster than its own time, or slower."""
+
+    def __init__(self) -> None:
+        self._start: tuple[float, float] | None = None  # the watcher's time, and the session's [s]
+
+    def remaining(self, now_s: float, done_s: float, total_s: float) -> float:
+        """Seconds to go by the watcher's clock; at first those of the session."""
+        if self._start is None and done_s > 0.0:
+            self._start = now_s, done_s
+        rest_s = max(total_s - done_s, 0.0)
+        if self._start is None:
+            return rest_s
+        passed_s, moved_s = now_s - self._start[0], done_s - self._start[1]
+        return rest_s * passed_s / moved_s if passed_s > 0.5 and moved_s > 0.0 else rest_s
+
+
+def picture(progress: dict[str, Any], remaining_s: float) -> Padding:
+    """State, bar with remaining time [s], streams with rate and loss, worst tracking error."""
     done, total = progress["seconds_done"], progress["seconds_total"]
-    head = Table.grid(padding=(0, 2))
+    share = min(done / total, 1.0) if total else 0.0
+    head = Table.grid(padding=(0, 2), expand=True)
+    for _ in range(2):
+        head.add_column(no_wrap=True)
+    head.add_column(ratio=1)
+    for _ in range(2):
+        head.add_column(justify="right", no_wrap=True)
     head.add_row(
-        Text(progress["state"], style="bold"),
-        Text(progress["step"]),
-        ProgressBar(total=max(total, 1e-9), completed=done, width=40),
-        Text(f"{max(total - done, 0.0):.0f} s to go"),
+        Text(progress["state"], style=_STYLES.get(progress["state"], "bold")),
+        Text(progress["step"] or "getting ready"),
+        ProgressBar(total=1.0, completed=share, complete_style="green", finished_style="green"),
+        Text(f"{100.0 * share:3.0f} %"),
+        Text(f"{_duration(remaining_s)} to go", style="bold"),
     )
-    streams = Table(box=None, pad_edge=False)
+    streams = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 0))
     streams.add_column("stream")
-    for column in ("Hz", "received", "lost"):
-        streams.add_column(column, justify="right")
+    for column in ("rate Hz", "received", "lost"):
+        streams.add_column(column, justify="right", min_width=9)
     for name, account in progress["streams"].items():
-        lost = Text(str(account["lost"]), style="bold red" if account["lost"] else "green")
-        streams.add_row(name, f"{account['rate_hz']:.1f}", str(account["received"]), lost)
-    return Group(head, streams, Text(f"worst tracking error {progress['tracking_error'] * 1e3:.2f} mrad"))
+        lost = Text(f"{account['lost']:,}", style="bold red" if account["lost"] else "green")
+        streams.add_row(name, f"{account['rate_hz']:.1f}", f"{account['received']:,}", lost)
+    tracking = Text.assemble(
+        ("worst tracking error  ", "dim"), f"{progress['tracking_error'] * 1e3:.2f} mrad"
+    )
+    return Padding(Group(head, Text(), streams, Text(), tracking), (1, 1, 0, 1))
+
+
+def _duration(seconds: float) -> str:
+    """Minutes and seconds, as a clock shows them."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
