@@ -141,6 +141,8 @@ def _result(source: Source, problem: Problem, answer: Estimate, configuration: d
         provenance=Provenance.of(source.datasets, configuration),
         prior=problem.prior,
         feasible=answer.feasible,
-        facts=dict(answer.facts),
+        facts={
+            name: value for name, value in answer.facts.items() if not name.endswith("_s")
+        },  # no clock time
         warnings=(*source.notes, *answer.warnings, *judged(problem, answer, error, condition_number)),
     )

@@ -16,17 +16,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgeqrf
 
 from identify.arrays import Array, frozen
 from identify.dataset import Dataset, Processing, Survey, filtered_rows
 from identify.errors import DataError, ParameterError
 from identify.regressor import RowLayout
 from identify.robot import Robot
+from identify.triangle import BLOCK, absorb, triangle
 
 __all__ = ["Information", "Reduction", "Reweighting", "reduce"]
-
-ROWS = 512  # rows per factorisation: the same ones always go together
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +56,7 @@ class Information:
         w = np.asarray(weights, dtype=np.float64)
         if w.shape != self.rows.shape:
             raise ParameterError(f"weights of shape {w.shape} for {len(self.rows)} joints")
-        R = _triangle(np.concatenate([wj * _full_rows(Rj) for wj, Rj in zip(w, self.factors, strict=True)]))
+        R = triangle(np.concatenate([wj * _rows(Rj) for wj, Rj in zip(w, self.factors, strict=True)]))
         return R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2)
 
     def merge(self, other: Information) -> Information:
@@ -68,7 +66,7 @@ class Information:
                 "these data were reduced with another robot or other joint terms; reduce them alike"
             )
         both = [
-            _triangle(np.concatenate([_full_rows(a), _full_rows(b)]))
+            triangle(np.concatenate([_rows(a), _rows(b)]))
             for a, b in zip(self.factors, other.factors, strict=True)
         ]
         return Information(np.array(both), self.rows + other.rows, self.names)
@@ -98,7 +96,7 @@ class Reduction:
             self._waiting[j].append(part)
             self._length[j] += len(part)
             self._rows[j] += len(part)
-            if self._length[j] >= ROWS:
+            if self._length[j] >= BLOCK:
                 self._factorise(j, whole=False)
 
     def finish(self) -> Information:
@@ -108,20 +106,19 @@ class Reduction:
         for j in range(self._count):
             self._factorise(j, whole=True)
             place = self._layout.parameters[self._layout.row(j)]
-            factors[j][np.ix_(place, place)] = self._triangles[j]
+            R = self._triangles[j]
+            factors[j][np.ix_(place, place)] = np.where(np.diag(R) < 0, -1.0, 1.0)[:, None] * R
         return Information(factors, self._rows, names)
 
     def _factorise(self, j: int, whole: bool) -> None:
-        """Take in waiting rows, ROWS at a time; the rest only if `whole`."""
-        waiting = (
-            np.concatenate(self._waiting[j]) if self._waiting[j] else np.zeros((0, len(self._triangles[j])))
-        )
+        """Take in waiting rows, BLOCK at a time: the same ones always go together; the rest only if `whole`."""
+        if not self._waiting[j]:
+            return
+        waiting = np.concatenate(self._waiting[j])
         start = 0
-        while len(waiting) - start >= (1 if whole else ROWS):
-            self._triangles[j] = _triangle(
-                np.concatenate([self._triangles[j], waiting[start : start + ROWS]])
-            )
-            start += ROWS
+        while len(waiting) - start >= (1 if whole else BLOCK):
+            absorb(self._triangles[j], np.array(waiting[start : start + BLOCK].T, order="C"))
+            start += BLOCK
         rest = waiting[start:]
         self._waiting[j] = [rest] if len(rest) else []
         self._length[j] = len(rest)
@@ -164,15 +161,8 @@ class Reweighting:
         return reduction.finish()
 
 
-def _triangle(matrix: Array) -> Array:
-    """R of the factorisation of a tall matrix (m, k), m >= k or padded to it, diagonal not negative."""
-    size = matrix.shape[1]
-    if len(matrix) < size:
-        matrix = np.concatenate([matrix, np.zeros((size - len(matrix), size))])
-    R = np.triu(dgeqrf(np.asfortranarray(matrix), overwrite_a=True)[0][:size])
-    return np.where(np.diag(R) < 0, -1.0, 1.0)[:, None] * R
-
-
-def _full_rows(triangle: Array) -> Array:
-    """Rows that are not zero throughout; a column without data leaves a zero on the diagonal, not a zero row."""
-    return triangle[triangle.any(axis=1)]
+def _rows(factor: Array) -> Array:
+    """Rows that are not zero throughout. A zero on the diagonal does not say so: other factorisations leave
+    numbers beside it where a column has no data.
+    """
+    return factor[factor.any(axis=1)]

@@ -64,12 +64,12 @@ def covariance(problem: Problem, weights: Array, information: Information) -> tu
     lost = (V[~known] ** 2).sum(axis=0) > 1e-6
     spread[lost, :] = spread[:, lost] = 0.0
     spread[lost, lost] = np.inf
-    names = [name for name, gone in zip(problem.base.names, lost, strict=True) if gone]
+    names = [name.split(" ")[0] for name, gone in zip(problem.base.names, lost, strict=True) if gone]
     return (
         rank,
         spread,
-        f"the motion determines {rank} of {len(size)} base parameters; not {_listed(names)}: "
-        "they are at the prior. Move these axes more, in more postures",
+        f"the motion determines {rank} of {len(size)} base parameters; not those of {_listed(names)}, "
+        "which are at the prior. Move these axes more, in more postures",
     )
 
 

@@ -43,7 +43,11 @@ def sdp(
     weights = weights_of(problem)
     feasible = FeasibleSet(problem, Margin(margin))
 
+    spent = 0.0
+
     def solved(weight: float, divergence: float = 0.0) -> Candidate:
+        nonlocal spent
+
         def build(target: Target, unit: float) -> ConeProgram:
             program = ConeProgram(len(problem.layout))
             program.quadratic(2 * sp.identity(len(problem.layout)))
@@ -53,7 +57,8 @@ def sdp(
             return program
 
         parameters, facts = solve(problem, Target.of(problem, weights, weight), build)
-        facts["prior_weight"] = divergence or weight
+        spent += facts["solver_s"]
+        facts |= {"prior_weight": divergence or weight, "solver_s": spent}
         return Candidate(parameters, problem.cost(parameters, weights), facts)
 
     def corrected() -> float:

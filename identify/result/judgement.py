@@ -24,9 +24,9 @@ def judged(
 ) -> tuple[str, ...]:
     """Warnings about excitation, fit, contradictions, consistency and plausibility, in this order."""
     found: list[str] = []
-    if condition_number > WORST_CONDITION:
+    if condition_number > WORST_CONDITION and answer.rank == len(answer.base):
         found.append(
-            f"condition number {condition_number:.0f}, good motions have about 100 and at most {WORST_CONDITION:.0f}: "
+            f"condition number {condition_number:.3g}, good motions have about 100 and at most {WORST_CONDITION:.0f}: "
             "some base parameters are known far less well than others; move faster and in more postures"
         )
     if fit.total > WORST_FIT:

@@ -135,7 +135,7 @@ def test_an_axis_that_never_moves_is_said(robot) -> None:
     ddq = np.column_stack([-(1.7**2) * np.sin(1.7 * t), np.zeros(len(t))])
     found = fit(robot, Dataset.from_arrays(t, q, robot.torque(q, dq, ddq, robot.prior)), cutoff_hz=5.0)
     assert any("joint2 does not move" in line for line in found.warnings)
-    assert any("base parameters; not" in line for line in found.warnings)
+    assert any("base parameters; not those of" in line for line in found.warnings)
     assert found.rank < len(found.base.names)
     assert np.isinf(found.base.std).any()
     np.testing.assert_allclose(found.parameters["joint2"].viscous, 1.0, rtol=0.01)  # as the prior says
