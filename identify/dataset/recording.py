@@ -88,8 +88,12 @@ def _series(recording: Recording, stream: Stream, quantity: str, robot: Robot) -
     """Stamps [s] on the host's clock (N,), and one quantity of all joints in SI units (N, n); valid samples only."""
     columns = recording.columns(stream.name)
     if len(columns) < 2:
-        raise DataError(f"{recording.path}: {stream.name} has {len(columns)} samples; was its device connected?")
+        raise DataError(
+            f"{recording.path}: {stream.name} has {len(columns)} samples; was its device connected?"
+        )
     host_ns = columns.host_ns
+    if stream.at_request and columns.request_ns is not None:
+        host_ns = columns.request_ns
     if columns.ticks is not None and stream.tick_hz is not None and not np.any(columns.ticks == NO_TIME):
         out = Unwrapper.of(stream).unwrap(columns.sequence, columns.ticks)
         host_ns = fit_clock(out.ticks, host_ns, stream.tick_hz, restarts=out.rows.tolist()).to_host(out.ticks)

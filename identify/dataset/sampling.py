@@ -9,10 +9,12 @@ import numpy as np
 from numba import njit
 
 from identify.arrays import Array
+from identify.errors import DataError
 
 __all__ = ["Piece", "Sampling", "interpolate"]
 
 EVEN = 0.02  # of a step: stamps this near to an even grid are that grid
+SHORTEST = 8  # samples of a piece
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,12 @@ class Sampling:
         breaks = np.flatnonzero(intervals > gap)
         lost = float(intervals[breaks].sum())
         edges = [0, *(breaks + 1).tolist(), len(t)]
-        ranges = [(a, b) for a, b in itertools.pairwise(edges) if b - a > 1]
+        ranges = [(a, b) for a, b in itertools.pairwise(edges) if b - a >= SHORTEST]
+        if not ranges:
+            raise DataError(
+                f"{len(breaks)} gaps in {len(t)} samples leave no {SHORTEST} samples together (intervals of "
+                f"{step:.3g} s, gaps above {gap:.3g} s); record without losses, or correct the stamps"
+            )
         longest = max(ranges, key=lambda ends: ends[1] - ends[0])
         if _even(t[slice(*longest)], step):
             step = float((t[longest[1] - 1] - t[longest[0]]) / (longest[1] - longest[0] - 1))

@@ -98,7 +98,7 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     processing.checked(1 / sampling.step_s)
     notes = list(data.notes) + _sampling_notes(sampling)
     coarse = [_coarse(data, sampling, k) for k in range(len(sampling.pieces))]
-    travel = np.array([[np.ptp(q, axis=1)] for q, _ in coarse]).max(axis=(0, 1)) if coarse else np.zeros(0)
+    travel = np.max([np.ptp(q, axis=1) for q, _ in coarse], axis=0)
     still = travel < LEAST_TRAVEL
     for j in np.flatnonzero(still).tolist():
         notes.append(

@@ -26,7 +26,7 @@ __all__ = ["LANES", "Chain", "Shape", "decimate"]
 LANES = 64
 Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
 Shape = tuple[Ints, Ints, Ints, Array, Ints]  # pairs, starts, terms, weights, row_starts: see `RowLayout`
-_compiled = njit(cache=True, nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
+_compiled = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
 
 
 @_compiled
@@ -228,9 +228,7 @@ def decimate(
     inputs = np.zeros((4, n * LANES))
     place, motion, body = np.zeros(12 * LANES), np.zeros(n * 12 * LANES), np.zeros(9 * LANES)
     screw, rows = np.zeros(len(pairs) * 6 * LANES), np.zeros(width * LANES)
-    table = rows.reshape(width, LANES)
-    most = (LANES + len(taps)) // step + 2
-    window, sums = np.zeros((most, LANES)), np.zeros((most, width))
+    window = np.zeros(((LANES + len(taps)) // step + 2) * LANES)
     for first in range(0, length, LANES):
         count = min(LANES, length - first)
         low = max(0, -((-(first - origin - len(taps) + 1)) // step))
@@ -252,8 +250,12 @@ def decimate(
             start = (low + k) * step + origin
             for i in range(LANES):
                 tap = first + i - start
-                window[k, i] = taps[tap] if i < count and 0 <= tap < len(taps) else 0.0
-        np.dot(window[:outputs], table.T, sums[:outputs])
-        for k in range(outputs):
-            for column in range(width):
-                out[low + k, column] += sums[k, column]
+                window[k * LANES + i] = taps[tap] if i < count and 0 <= tap < len(taps) else 0.0
+        for column in range(width):
+            y = rows[column * LANES : (column + 1) * LANES]
+            for k in range(outputs):
+                h = window[k * LANES : (k + 1) * LANES]
+                total = 0.0
+                for i in range(LANES):
+                    total += h[i] * y[i]
+                out[low + k, column] += total

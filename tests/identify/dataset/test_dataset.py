@@ -110,6 +110,12 @@ def test_sampling_with_gaps() -> None:
     assert sampling.pieces[1].start_s == pytest.approx(0.7)
 
 
+def test_sampling_that_is_nothing_but_gaps() -> None:
+    t = np.cumsum(np.tile([0.001, 0.001, 0.001, 0.5], 10))
+    with pytest.raises(DataError, match=r"\d+ gaps in 40 samples leave no 8 samples together"):
+        Sampling.of(t, 0.05)
+
+
 def test_interpolation_to_the_grid() -> None:
     rng = np.random.default_rng(1)
     t = np.arange(3000) * 1e-3 + rng.uniform(-2e-4, 2e-4, 3000)

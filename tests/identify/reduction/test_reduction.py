@@ -158,3 +158,15 @@ def test_shapes_are_looked_at(arm: Robot) -> None:
     information = reduce(arm, data_of(10.0), Processing(8.0))
     with pytest.raises(ParameterError, match="for 2 joints"):
         information.stacked(np.ones(3))
+
+
+def test_factors_of_any_factorisation_will_do() -> None:
+    """LAPACK leaves a row beside a zero on the diagonal: it counts."""
+    rows = np.random.default_rng(0).standard_normal((30, 5))
+    rows[:, 1] = 0.0
+    factor = np.linalg.qr(rows).R
+    assert factor[1, 1] == 0.0
+    R, z, rho2 = Information(factor[None], np.array([30]), tuple("abcd")).stacked(np.ones(1))
+    whole = np.column_stack([R, z])
+    assert np.allclose(whole.T @ whole, (rows.T @ rows)[:4], rtol=1e-12, atol=1e-12)
+    assert rho2 + z @ z == pytest.approx((rows[:, 4] ** 2).sum())
