@@ -34,6 +34,8 @@ THIN = 1e-2  # second moments of the first iterate, at least, of mass size^2
 SMALL = 1e-2  # joint terms of the first iterate, at least, of their scale
 LEAST_BARRIER = 1e-6
 NARROWING = 0.2  # of the barrier's weight from one round to the next
+NEAR = 0.5  # length of a step in the charts from which on the next, narrower barrier is taken
+SHORTEST = 1e-6  # share of a step: rounding hides all descent
 MOST_STEPS = 500
 
 
@@ -80,7 +82,7 @@ class ManifoldPoint:
                 ten = np.append(mass, problem.start[block][1:])
             bodies.append(MassDistribution.from_ten(ten, THIN * ten[0] * problem.sizes[link] ** 2))
         best = target.best.copy()
-        positive = list(problem.layout.non_negative)
+        positive = list(problem.layout.non_negative) if problem.bounds.signs else []
         best[positive] = np.maximum(best[positive], SMALL * problem.scales[positive])
         return cls(problem, tuple(bodies), best[problem.layout.link_indices.stop :])
 
@@ -95,7 +97,8 @@ class ManifoldPoint:
     def _positive(self) -> Array:
         """1 for joint terms that are positive numbers, 0 for the others, shape (p - 10 links,)."""
         first, p = self.problem.layout.link_indices.stop, len(self.problem.layout)
-        return np.isin(np.arange(first, p), self.problem.layout.non_negative).astype(float)
+        signed = self.problem.layout.non_negative if self.problem.bounds.signs else ()
+        return np.isin(np.arange(first, p), signed).astype(np.float64)
 
     @property
     def centre(self) -> Array:
@@ -124,12 +127,12 @@ class ManifoldPoint:
         D[rest, rest] = np.where(self._positive, self.terms, self.problem.scales[rest])
         return D
 
-    def room(self, step: Array) -> tuple[float, float]:
-        """How much of `step` reaches the border, and the barrier's fall per unit of it (Newton decrement)."""
+    def room(self, step: Array) -> float:
+        """The multiple of `step` that reaches the border."""
         lowest = [float(np.linalg.eigvalsh(symmetric(x))[0]) for x in self._by_link(step)]
         first = self.problem.layout.link_indices.stop
         lowest += np.where(self._positive > 0, step[first:], 0.0).tolist()
-        return 1 / max(-min(lowest), 1e-9), float(np.linalg.norm(step))
+        return 1 / max(-min(lowest), 1e-9)
 
     def barrier(self, step: Array) -> float:
         """Change of the barrier, -log det (1 + X) summed, at the end of `step`."""
@@ -156,23 +159,21 @@ def descend(point: ManifoldPoint, target: Target) -> tuple[ManifoldPoint, int]:
     residual = whiten @ (point.parameters - target.best)
     weight = max(float(residual @ residual) / (4 * len(point.bodies) + 1), LEAST_BARRIER)
     for taken in range(1, MOST_STEPS + 1):
-        # Minimise |r + J x|^2 + w (|x|^2 / 2 - centre' x) as least squares: normal equations square the
-        # condition.
+        # |r + J x|^2 + w (|x|^2 / 2 - centre' x), as least squares: normal equations would square the condition.
         jacobian = whiten @ point.derivative()
         pull = np.sqrt(weight / 2)
         rows = np.vstack([jacobian, np.diag(pull * point.curvature)])
         step, *_ = np.linalg.lstsq(rows, np.append(-residual, pull * point.centre), rcond=None)
-        reach, length = point.room(step)
-        share = min(1.0, 0.9 * reach)
+        share = min(1.0, 0.9 * point.room(step))
         change = jacobian @ step
-        while True:
+        while share > SHORTEST:
             gain = share * float((2 * residual + share * change) @ change)
-            if gain + weight * point.barrier(share * step) <= 0 or share < 1e-6:
+            if gain + weight * point.barrier(share * step) <= 0:
                 break
             share /= 2
         point = point.moved(share * step)
         residual = whiten @ (point.parameters - target.best)
-        if share * length < 0.5 or share < 1e-6:
+        if share * float(np.linalg.norm(step)) < NEAR or share <= SHORTEST:
             if weight <= LEAST_BARRIER:
                 return point, taken
             weight = max(NARROWING * weight, LEAST_BARRIER)

@@ -1,5 +1,4 @@
-"""On-line least squares: square-root information with forgetting (004, after Eq. 9), feasible at every step
-if asked.
+"""On-line least squares: square-root information with forgetting (004, after Eq. 9), feasible if asked.
 
     R'R = sum over samples i of forgetting^(last - i) [Y_i tau_i]' W [Y_i tau_i]
 
@@ -22,6 +21,7 @@ from identify.estimators.candidate import closest_that_fits
 from identify.estimators.least_squares import closest_to_prior, weights_of
 from identify.estimators.manifold import on_manifold
 from identify.problem import Problem
+from identify.reduction import Information
 
 __all__ = ["RecursiveInformation", "recursive"]
 
@@ -50,6 +50,10 @@ class RecursiveInformation:
         rows = np.concatenate([regressor, torque[:, :, None]], axis=2) * root[:, :, None]
         stacked = np.vstack([forgetting ** (count / 2) * self.factor, rows.reshape(-1, p + 1)])
         return replace(self, factor=frozen(np.linalg.qr(stacked, mode="r")), samples=self.samples + count)
+
+    def information(self, names: tuple[str, ...]) -> Information:
+        """As one block of data with weights of its own, for a `Problem`."""
+        return Information(self.factor[None], np.array([self.samples]), names)
 
 
 def recursive(problem: Problem, *, forgetting: float = 1.0, feasible: bool = False) -> Estimate:

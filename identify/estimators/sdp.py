@@ -42,7 +42,6 @@ def sdp(
         raise ProblemError(f"sdp: no prior {prior!r}; there are euclidean and logdet")
     weights = weights_of(problem)
     feasible = FeasibleSet(problem, Margin(margin))
-
     spent = 0.0
 
     def solved(weight: float, divergence: float = 0.0) -> Candidate:
