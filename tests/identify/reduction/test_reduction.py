@@ -168,5 +168,5 @@ def test_factors_of_any_factorisation_will_do() -> None:
     assert factor[1, 1] == 0.0
     R, z, rho2 = Information(factor[None], np.array([30]), tuple("abcd")).stacked(np.ones(1))
     whole = np.column_stack([R, z])
-    assert np.allclose(whole.T @ whole, (rows.T @ rows)[:4], rtol=1e-12, atol=1e-12)
+    assert np.allclose((whole.T @ whole)[:4], (rows.T @ rows)[:4], rtol=1e-12, atol=1e-12)
     assert rho2 + z @ z == pytest.approx((rows[:, 4] ** 2).sum())
