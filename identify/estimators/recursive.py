@@ -17,13 +17,14 @@ import numpy as np
 from identify.arrays import Array, frozen
 from identify.errors import ProblemError
 from identify.estimators.answer import Estimate
-from identify.estimators.candidate import closest_that_fits
 from identify.estimators.least_squares import closest_to_prior, weights_of
 from identify.estimators.manifold import on_manifold
 from identify.problem import Problem
 from identify.reduction import Information
 
 __all__ = ["RecursiveInformation", "recursive"]
+
+PRIOR_WEIGHT = 1.0  # on-line there is time for one search, not for several with other weights of the prior
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ def recursive(problem: Problem, *, forgetting: float = 1.0, feasible: bool = Fal
         )
         problem = replace(problem, information=information)
     if feasible:
-        found = closest_that_fits(problem, weights, lambda weight: on_manifold(problem, weights, weight))
-        parameters = found.parameters
+        parameters = on_manifold(problem, weights, PRIOR_WEIGHT).parameters
     else:
         parameters = closest_to_prior(problem, weights)
     return Estimate.of(problem, "recursive", parameters, weights, facts={"forgetting": forgetting})
