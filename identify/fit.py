@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from identify.blas import one_thread
 from identify.errors import DataError, ProblemError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
+@one_thread()
 def fit(
     robot: Robot,
     data: Dataset | Sequence[Dataset],
