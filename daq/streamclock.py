@@ -24,12 +24,17 @@ class StreamClock:
 
     #: Jumps that are kept for the report; a stuck counter makes one per sample.
     KEPT = 100
+    #: Samples that are unwrapped together; until then their blocks only wait. One by one they would cost more
+    #: than all else that a session does with a block.
+    CHUNK = 500
 
     def __init__(self, stream: Stream) -> None:
         self._unwrapper = Unwrapper.of(stream)
         self._fitter = ClockFitter(stream.tick_hz or 0.0)
-        self.n_jumps = 0
-        self.jumps: list[Jump] = []  # the first KEPT of them
+        self._waiting: list[Block] = []
+        self._n_waiting = 0
+        self._n_jumps = 0
+        self._jumps: list[Jump] = []
 
     @classmethod
     def of(cls, stream: Stream) -> StreamClock | None:
@@ -43,19 +48,44 @@ class StreamClock:
                 f"{block.stream.name}: block {block.sequence} has no device ticks, but the stream has a counter; "
                 "let the driver pass it on, or take tick_hz out of the stream"
             )
-        good = ~np.isin(block.validity, UNTIMELY).any(axis=1)
-        sequence = block.sequence + np.flatnonzero(good)
-        host_ns = block.host_ns[good]
-        out = self._unwrapper.unwrap(sequence, block.ticks[good])
+        self._waiting.append(block)
+        self._n_waiting += len(block)
+        if self._n_waiting >= self.CHUNK:
+            self._take_waiting()
+
+    @property
+    def n_jumps(self) -> int:
+        """How often the counter jumped so far."""
+        self._take_waiting()
+        return self._n_jumps
+
+    @property
+    def jumps(self) -> tuple[Jump, ...]:
+        """The first KEPT of those jumps."""
+        self._take_waiting()
+        return tuple(self._jumps)
+
+    def _take_waiting(self) -> None:
+        blocks, self._waiting, self._n_waiting = self._waiting, [], 0
+        if not blocks:
+            return
+        sequence = np.concatenate([np.arange(b.sequence, b.next_sequence) for b in blocks])
+        host_ns = np.concatenate([b.host_ns for b in blocks])
+        raw = np.concatenate([b.ticks for b in blocks if b.ticks is not None])
+        if any(b.validity.any() for b in blocks):
+            good = np.concatenate([~np.isin(b.validity, UNTIMELY).any(axis=1) for b in blocks])
+            sequence, host_ns, raw = sequence[good], host_ns[good], raw[good]
+        out = self._unwrapper.unwrap(sequence, raw)
         begin = 0
         for row in out.rows:
             self._fitter.add(out.ticks[begin:row], host_ns[begin:row])
             self._fitter.restart()
             begin = int(row)
         self._fitter.add(out.ticks[begin:], host_ns[begin:])
-        self.n_jumps += len(out.jumps)
-        self.jumps += out.jumps[: max(0, self.KEPT - len(self.jumps))]
+        self._n_jumps += len(out.jumps)
+        self._jumps += out.jumps[: max(0, self.KEPT - len(self._jumps))]
 
     def fit(self) -> ClockFit | None:
         """The fit so far; None before there are two samples at different ticks."""
+        self._take_waiting()
         return self._fitter.fit()

@@ -47,7 +47,8 @@ class _Entry:
             self.gaps += 1
         self.next = max(self.next, block.next_sequence)
         self.received += len(block)
-        self.invalid += int(np.count_nonzero((block.validity != Validity.OK).any(axis=1)))
+        if block.validity.any():
+            self.invalid += int(np.count_nonzero((block.validity != Validity.OK).any(axis=1)))
         self.last_ns = int(block.host_ns[-1])
 
     def fall_silent(self, now_ns: int, bound_s: float) -> None:
