@@ -35,7 +35,37 @@ KINDS: Mapping[str, Kind] = {
     ),
     "sim_encoders": Kind("drivers.sim.encoders:SimEncoders", "simulated", "position [rad]"),
     "sim_wrench": Kind("drivers.sim.wrench:SimWrench", "simulated", "force [N], torque [N m]"),
-    "sim_gripper": Kind("drivers.sim.gripper:SimGripper", "simulated", "opening [m], current [A], object detected"),
+    "sim_gripper": Kind(
+        "drivers.sim.gripper:SimGripper", "simulated", "opening [m], current [A], object detected"
+    ),
+    "ati_rdt": Kind(
+        "drivers.devices.ati_rdt:AtiRdt", "UDP", "force [N], torque [N m]", port=("host", "port")
+    ),
+    "onrobot_hex": Kind(
+        "drivers.devices.ati_rdt:OnRobotHex", "UDP", "force [N], torque [N m]", port=("host", "port")
+    ),
+    "bota_serial": Kind(
+        "drivers.devices.bota_serial:BotaSerial",
+        "serial",
+        "force [N], torque [N m], temperature [K]",
+        port=("port",),
+    ),
+    "robotiq_ft300": Kind(
+        "drivers.devices.robotiq_ft300:RobotiqFt300", "serial", "force [N], torque [N m]", port=("port",)
+    ),
+    "robotiq_ft300_registers": Kind(
+        "drivers.devices.robotiq_ft300:RobotiqFt300Registers",
+        "serial",
+        "force [N], torque [N m]",
+        port=("port",),
+    ),
+    "amt21": Kind("drivers.devices.amt21:Amt21", "serial", "position [rad]", port=("port",)),
+    "robotiq_2f": Kind(
+        "drivers.devices.robotiq_2f:Robotiq2f",
+        "serial",
+        "opening [m], current [A], object detected",
+        port=("port",),
+    ),
 }
 
 
@@ -43,7 +73,9 @@ def _driver_class(kind: str) -> Any:
     try:
         module, _, name = KINDS[kind].location.partition(":")
     except KeyError:
-        raise OptionError(f"kind: {kind!r} is not a known device; known: {', '.join(sorted(KINDS))}") from None
+        raise OptionError(
+            f"kind: {kind!r} is not a known device; known: {', '.join(sorted(KINDS))}"
+        ) from None
     return getattr(import_module(module), name)
 
 

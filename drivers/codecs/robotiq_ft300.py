@@ -26,6 +26,7 @@ __all__ = [
     "SERIAL_NUMBER",
     "START_STREAM",
     "STOP_STREAM",
+    "STREAM",
     "TORQUE_SCALE",
     "UNIT",
     "WRENCH",
@@ -43,9 +44,11 @@ UNIT = 9
 #: First register and number of registers.
 WRENCH = (180, 6)
 SERIAL_NUMBER = (510, 4)
+#: Register and what to write there to start the stream.
+STREAM = (410, (0x0200,))
 
 #: The request that starts the stream; it is answered like any Modbus write before the first frame comes.
-START_STREAM = modbus.write_request(UNIT, 410, (0x0200,))
+START_STREAM = modbus.write_request(UNIT, *STREAM)
 #: Ends the stream by disturbing it, 50 bytes over about 0.5 s. Send it before any Modbus request too: an
 #: earlier session may have left the sensor streaming.
 STOP_STREAM = b"\xff" * 50

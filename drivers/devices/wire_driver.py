@@ -1,9 +1,10 @@
 """Base of the drivers of real devices.
 
-A driver opens its line and identifies its device in `_connect`, starts the stream in `_start`, and turns what arrives
-into Blocks in `_blocks`. The base does what is the same for all:
+A driver opens its line and identifies its device in `_connect`, starts the stream in `_start`, and waits for the next
+blocks in `_next`: what arrives (`StreamingDriver`), or what is asked for (`PolledDriver`). The base does what is the
+same for all:
 
-- *Silence.* A device that has sent nothing for `timeout_s` is lost: DeviceLost, which says what to check.
+- *Loss.* `_next` raises DeviceLost when the device has been silent for `timeout_s`, with what to check.
 - *Reconnecting.* By default a lost device stays lost: motion must stop. With `reconnect_s` the driver first tries that
   long to open the line and start the stream again; the samples missed are a gap in the sequence. What came before
   is never yielded again. In either case the driver can be entered anew.
@@ -11,14 +12,14 @@ into Blocks in `_blocks`. The base does what is the same for all:
 - *Cancellation* at any await leaves no task and no open port: lines close without awaiting.
 - *Redirecting.* `redirect(endpoint)` before entering lets an emulator stand in for the device.
 
-Device times are real times, so timeouts here are too.
+Devices live in real time, and so do timeouts here.
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
@@ -37,7 +38,6 @@ Positive = Annotated[float, Field(gt=0)]
 O = TypeVar("O", bound="WireOptions")  # noqa: E741 - options
 In = TypeVar("In")
 Out = TypeVar("Out")
-T = TypeVar("T")
 
 _RETRY_NS = 100_000_000  # between two attempts to reconnect
 
@@ -54,24 +54,19 @@ class WireOptions(BaseModel):
 
 
 class WireDriver(Driver, Generic[O, In, Out]):
-    """A device on a line of its own.
-
-    BATCH_NS   arrivals are gathered for this long before they become blocks [ns]; their stamps are their own
-    CHECK      what to look at when the device does not answer
-    """
+    """A device on a line of its own. `CHECK` is what to look at when it does not answer."""
 
     Options: ClassVar[type[WireOptions]]
-    BATCH_NS: ClassVar[int] = 5_000_000
     CHECK: ClassVar[str] = "check its cable and power"
 
     def __init__(self, name: str, options: O, context: Context) -> None:
         super().__init__(name, context)
         self.options = options
-        self.context = context
         self._identity: Identity | None = None
         self._line: Transport[In, Out] | None = None
-        self._scope: asyncio.Timeout | None = None
-        self._streaming = False
+        self._scope: asyncio.Timeout | None = None  # of the wait that `stop` ends
+        self._streaming = False  # the device may be streaming
+        self._stopped = True
 
     # -- what drivers add ---------------------------------------------------------------------------------------------
 
@@ -83,13 +78,12 @@ class WireDriver(Driver, Generic[O, In, Out]):
     async def _connect(self) -> Identity:
         """Identify the device on the open line; ConnectError if it is not there or not the right one."""
 
-    @abstractmethod
     async def _start(self) -> None:
         """Make the device stream."""
 
     @abstractmethod
-    def _blocks(self, arrived: list[In]) -> Iterable[Block]:
-        """What arrived, as blocks."""
+    async def _next(self) -> Iterable[Block]:
+        """Wait for samples, use `_within` for that; none when stopped; DeviceLost when there are none."""
 
     def _flush(self) -> Iterable[Block]:
         """Blocks that were held back, when nothing more will come."""
@@ -125,33 +119,39 @@ class WireDriver(Driver, Generic[O, In, Out]):
 
     async def __aexit__(self, *exc: object) -> None:
         try:
-            if self._streaming:
-                await self.stop()
+            await self.stop()
         finally:
             self._close()
 
     async def stop(self) -> None:
-        self._streaming = False
+        self._stopped = True
         if self._scope is not None:
             self._scope.reschedule(asyncio.get_running_loop().time())
-        if self._line is not None:
+        if self._streaming:
+            self._streaming = False
             with suppress(HeftError):
                 await self._rest()
 
     async def __aiter__(self) -> AsyncIterator[Block]:
-        await self._start()
-        self._streaming = True
-        while self._streaming:
+        self._stopped = False
+        await self._begin()
+        while not self._stopped:
             try:
-                arrived = await self._arrivals()
+                blocks = await self._next()
             except DeviceLost as lost:
-                for block in self._flush():
+                for block in self._counted(self._flush()):
                     yield block
                 await self._reconnect(lost)
-                continue
-            for block in self._blocks(arrived):
-                yield block
-            await self.clock.sleep_until(self.clock.now_ns() + self.BATCH_NS)
+            else:
+                for block in self._counted(blocks):
+                    yield block
+
+    def _counted(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """Blocks whose samples have been counted; each sample once, whatever its stream."""
+        first = self.streams[0]
+        for block in blocks:
+            self.counters.received += len(block) if block.stream is first else 0
+            yield block
 
     async def _open(self) -> None:
         """Line and identity, or ConnectError with nothing left open."""
@@ -166,31 +166,30 @@ class WireDriver(Driver, Generic[O, In, Out]):
             self._close()
             raise
 
+    async def _begin(self) -> None:
+        self._streaming = True  # from here on the device may stream, whatever becomes of this
+        await self._start()
+
     def _close(self) -> None:
         self._streaming = False
         if self._line is not None:
             self._line.close()
             self._line = None
 
-    async def _arrivals(self) -> list[In]:
-        """What comes within the timeout; nothing when stopped; DeviceLost otherwise."""
+    async def _within(self, timeout_s: float) -> list[In] | None:
+        """What comes within a time [s], or at least what is there already; None: nothing, or stopped."""
         try:
-            async with asyncio.timeout(self.options.timeout_s) as self._scope:
-                return await self.line.receive()
-        except TimeoutError:
-            if not self._streaming:
-                return []
-            raise self._silent() from None
-        finally:
-            self._scope = None
-
-    async def _answer(self, timeout_s: float) -> list[In] | None:
-        """What comes within a time [s], while connecting; None: nothing."""
-        try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as self._scope:
                 return await self.line.receive()
         except TimeoutError:
             return None
+        finally:
+            self._scope = None
+
+    async def _drain(self) -> None:
+        """Forget what has arrived: it answers to what was asked before."""
+        while await self._within(0.0):
+            pass
 
     def _silent(self) -> DeviceLost:
         return DeviceLost(
@@ -201,19 +200,15 @@ class WireDriver(Driver, Generic[O, In, Out]):
     async def _reconnect(self, lost: DeviceLost) -> None:
         """Try to get the device back for `reconnect_s`, or raise what happened at first."""
         give_up_ns = self.clock.now_ns() + round(self.options.reconnect_s * 1e9)
-        while self.clock.now_ns() < give_up_ns:
-            self._discard_line()
+        while not self._stopped and self.clock.now_ns() < give_up_ns:
+            self._close()
             try:
                 await self._open()
-                await self._start()
+                await self._begin()
             except HeftError:
                 await self.clock.sleep_until(self.clock.now_ns() + _RETRY_NS)
             else:
-                self._streaming = True
                 return
-        self._discard_line()
-        raise lost
-
-    def _discard_line(self) -> None:
-        if self._line is not None:
-            self._line.close()
+        self._close()
+        if not self._stopped:
+            raise lost

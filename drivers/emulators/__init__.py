@@ -41,6 +41,7 @@ KINDS: Mapping[str, str] = {
     "onrobot_hex": "drivers.emulators.ati_rdt:OnRobotHex",
     "bota_serial": "drivers.emulators.bota_serial:BotaSerial",
     "robotiq_ft300": "drivers.emulators.robotiq_ft300:RobotiqFt300",
+    "robotiq_ft300_registers": "drivers.emulators.robotiq_ft300:RobotiqFt300",
     "amt21": "drivers.emulators.amt21:Amt21",
     "robotiq_2f": "drivers.emulators.robotiq_2f:Robotiq2f",
 }

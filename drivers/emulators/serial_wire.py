@@ -49,8 +49,17 @@ class SerialWire(Wire[Chunk, bytes]):
         self._port = _DevicePort(name, plant.clock)
         super().__init__(name, plant, self._port)
         self.baud = baud
-        self._code = getattr(termios, f"B{baud}")
         self._noise = random.Random(baud)
+
+    @property
+    def baud(self) -> int:
+        """Of the device [bit/s]; it may change its mind."""
+        return self._baud
+
+    @baud.setter
+    def baud(self, baud: int) -> None:
+        self._baud = baud
+        self._code: int = getattr(termios, f"B{baud}")
 
     @property
     def endpoint(self) -> dict[str, str | int]:
@@ -67,7 +76,7 @@ class SerialWire(Wire[Chunk, bytes]):
         return chunks
 
     def _duration_ns(self, item: bytes) -> int:
-        return len(item) * _BITS_PER_BYTE * 1_000_000_000 // self.baud
+        return len(item) * _BITS_PER_BYTE * 1_000_000_000 // self._baud
 
     async def _transmit(self, item: bytes, to: Any) -> None:
         if self._port.path:

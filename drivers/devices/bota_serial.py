@@ -1,0 +1,205 @@
+"""Bota SensONE, Rokubi and MiniONE: wrenches over a serial line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from drivers.block import Block, Validity
+from drivers.codecs import bota
+from drivers.devices.byte_times import ByteTimes
+from drivers.devices.sequence import CounterSequence, Placed, cut
+from drivers.devices.streaming_driver import StreamingDriver
+from drivers.devices.wire_driver import NonNegative, WireOptions
+from drivers.devices.wrench_stream import wrench_stream
+from drivers.driver import Context, Identity
+from drivers.errors import ConnectError, OptionError
+from drivers.stream import Column, Stream
+from drivers.transports.serial_port import SerialPort
+from drivers.transports.transport import Chunk, Transport
+
+__all__ = ["BotaOptions", "BotaSerial"]
+
+_FRAMES_S = 1.0  # by then a sensor that streams has sent some
+_TEMPERATURE_HZ = 20.0  # it changes slowly
+
+
+class BotaOptions(WireOptions):
+    """A sensor on a serial line of its own."""
+
+    #: The serial port; `/dev/serial/by-id/...` stays the same over re-plugging.
+    port: str
+    #: Of the line; the sensor has 460800 unless it was told otherwise.
+    baud: Literal[9600, 57600, 115200, 230400, 460800] = 460800
+    #: Length of the sinc filter, which sets the rate: 51200 Hz / sinc; 64 is 800 Hz, 512 is 100 Hz.
+    sinc: Annotated[int, Field(ge=1)] = 64
+    #: Further settings of the filter: chopping, fast settling, and leaving out the FIR filter.
+    chop: bool = False
+    fast: bool = False
+    skip_fir: bool = True
+    #: Let the sensor correct for its temperature.
+    temperature_compensated: bool = False
+    #: Set the sensor to all this when connecting (nothing is stored in it); false: leave it as it is.
+    configure: bool = True
+    #: How long the sensor needs to enter its configuration mode [s].
+    configure_wait_s: NonNegative = 0.5
+    #: Name of the sensor's frame in the robot's model.
+    frame: str = "sensor"
+    #: The sensor reports what its load does to it: all six signs are turned.
+    reaction: bool = False
+
+
+class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
+    """Yields `NAME.wrench` [N, N m] with the sensor's clock [us, 32 bit], and `NAME.temperature` [K] at 20 Hz or so."""
+
+    Options: ClassVar[type[BotaOptions]] = BotaOptions
+    CHECK = "check its cable and power"
+
+    def __init__(self, name: str, options: BotaOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        self._period_s = bota.sample_period_s(options.sinc)
+        rate_hz = 1.0 / self._period_s
+        if rate_hz > bota.line_rate_hz(options.baud):
+            raise OptionError(
+                f"{name}: sinc {options.sinc} makes {rate_hz:.0f} frames/s, but {options.baud} baud carry "
+                f"{bota.line_rate_hz(options.baud):.0f}; raise sinc or baud"
+            )
+        self._wrench = wrench_stream(
+            name,
+            rate_hz=rate_hz,
+            scale=(1.0, 1.0),
+            dtype="<f4",
+            frame=options.frame,
+            reaction=options.reaction,
+            raw_units=("N", "N m"),
+            tick_hz=bota.TICK_HZ,
+            tick_bits=bota.TICK_BITS,
+        )
+        self._every = max(1, round(rate_hz / _TEMPERATURE_HZ))
+        celsius = Column("sensor", "temperature", "K", offset=273.15, raw_unit="deg C")
+        self._temperature = Stream(
+            f"{name}.temperature",
+            (celsius,),
+            rate_hz / self._every,
+            dtype="<f4",
+            tick_hz=bota.TICK_HZ,
+            tick_bits=bota.TICK_BITS,
+        )
+        self._sequence = CounterSequence(
+            bota.TICK_BITS, self._period_s * bota.TICK_HZ, rate_hz, self.counters
+        )
+        self._parser = bota.Parser()
+        self._times = ByteTimes(options.baud)
+        self._breaks: int | None = None  # known so far; None: the first frame is still to come
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return self._wrench, self._temperature
+
+    def _make_line(self) -> Transport[Chunk, bytes]:
+        return SerialPort(self.name, self.clock, port=self.options.port, baudrate=self.options.baud)
+
+    async def _connect(self) -> Identity:
+        o = self.options
+        if o.configure:
+            await self._enter_configuration()
+            for command in (
+                bota.communication(baud=o.baud, temperature_compensated=o.temperature_compensated),
+                bota.filters(sinc=o.sinc, chop=o.chop, fast=o.fast, skip=o.skip_fir),
+            ):
+                await self.line.send(command)
+                await self._within(0.05)  # newer firmware confirms, older says nothing
+        await self.line.send(bota.RUN)
+        await self._first_frames()
+        return Identity("Bota", "serial F/T sensor")
+
+    async def _start(self) -> None:
+        await self.line.send(bota.RUN)
+        await self._drain()
+        self._parser.reset()
+        self._sequence.restart()
+        self._breaks = None
+
+    async def _rest(self) -> None:
+        await self.line.send(bota.CONFIGURE)
+
+    async def _enter_configuration(self) -> None:
+        sent_ns = await self.line.send(bota.CONFIGURE)
+        await self.clock.sleep_until(sent_ns + round(self.options.configure_wait_s * 1e9))
+        await self._drain()
+
+    async def _first_frames(self) -> None:
+        """Two frames that are as far apart as the options say, or ConnectError."""
+        parser, stamps = bota.Parser(), np.empty(0, dtype=np.int64)
+        give_up_ns = self.clock.now_ns() + round(_FRAMES_S * 1e9)
+        while len(stamps) < 3 and self.clock.now_ns() < give_up_ns:
+            for chunk in await self._within(_FRAMES_S) or ():
+                stamps = np.append(stamps, parser.samples(chunk.data).timestamp_us)
+        where = self.line.where
+        if not parser.fed:
+            raise ConnectError(
+                self.name, f"{where}: no byte within {_FRAMES_S:g} s of the start; {self.CHECK}"
+            )
+        if len(stamps) < 3:
+            raise ConnectError(
+                self.name,
+                f"{where}: {parser.fed} bytes within {_FRAMES_S:g} s, but {len(stamps)} frames; is the baud rate the "
+                "sensor's (460800 unless changed), and is it set to binary output?",
+            )
+        period_us = float(np.median(np.diff(stamps) & 0xFFFF_FFFF))
+        if abs(period_us * 1e-6 - self._period_s) > 0.1 * self._period_s:
+            raise ConnectError(
+                self.name,
+                f"{where}: sends every {period_us:.0f} us, but sinc {self.options.sinc} means "
+                f"{1e6 * self._period_s:.0f} us; correct sinc, or set configure",
+            )
+
+    def _blocks(self, arrived: list[Chunk]) -> Iterable[Block]:
+        samples = self._parser.samples(b"".join(chunk.data for chunk in arrived))
+        if not len(samples):
+            return
+        self._count_breaks()
+        host_ns = self._times.of(arrived, samples.ends, self._parser.fed)
+        placed = self._sequence.place(samples.timestamp_us, host_ns)
+        validity = _validity(samples.status)
+        yield from cut(
+            self._wrench,
+            placed,
+            host_ns=host_ns,
+            values=samples.wrench,
+            validity=np.repeat(validity[:, None], 6, axis=1),
+            ticks=samples.timestamp_us,
+        )
+        yield from self._temperatures(placed, samples, host_ns)
+
+    def _temperatures(
+        self, placed: Placed, samples: bota.Samples, host_ns: NDArray[np.int64]
+    ) -> Iterator[Block]:
+        """Every so many samples, by their sequence numbers: what is lost here is lost there."""
+        taken = placed.sequence % self._every == 0
+        yield from cut(
+            self._temperature,
+            Placed(placed.rows[taken], placed.sequence[taken] // self._every),
+            host_ns=host_ns,
+            values=samples.temperature_c[:, None],
+            validity=np.zeros((len(samples), 1), dtype=np.uint8),
+            ticks=samples.timestamp_us,
+        )
+
+    def _count_breaks(self) -> None:
+        """Interruptions of the frames; joining the stream in the middle of one is none."""
+        if self._breaks is not None:
+            self.counters.corrupt += self._parser.breaks - self._breaks
+        self._breaks = self._parser.breaks
+
+
+def _validity(status: NDArray[np.uint16]) -> NDArray[np.uint8]:
+    """By the status bits, shape (N,); samples that were left out show in the sequence."""
+    validity = np.zeros(len(status), dtype=np.uint8)
+    validity[(status & bota.Status.OVERRANGE) != 0] = Validity.SATURATED
+    validity[(status & (bota.Status.INVALID | bota.Status.RAW)) != 0] = Validity.FAULT
+    return validity

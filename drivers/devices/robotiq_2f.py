@@ -1,0 +1,220 @@
+"""Robotiq 2F-85, 2F-140 and Hand-E grippers over Modbus RTU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from drivers.block import Block, Validity
+from drivers.codecs import modbus
+from drivers.codecs.robotiq_2f import (
+    ACTION,
+    CURRENT_SCALE,
+    STATUS,
+    UNIT,
+    Action,
+    Activation,
+    Fault,
+    Object,
+    Status,
+)
+from drivers.codecs.robotiq_grasp import Grasp, Rule
+from drivers.devices.modbus_client import ModbusClient
+from drivers.devices.polled_driver import PolledDriver, PolledOptions
+from drivers.devices.wire_driver import Positive
+from drivers.driver import Context, Gripper, Identity
+from drivers.errors import CommandError, ConnectError, DeviceFault, DeviceLost, ProtocolError
+from drivers.stream import Column, Stream
+from drivers.transports.serial_port import SerialPort
+from drivers.transports.transport import Chunk, Transport
+
+__all__ = ["GripperOptions", "Robotiq2f"]
+
+_BAUD = 115200
+_ATTEMPTS = 3
+_OPEN, _CLOSED = 0, 255
+_POLL_NS = 20_000_000  # while waiting for the fingers
+
+Byte = Annotated[int, Field(ge=0, le=255)]
+
+
+class GripperOptions(PolledOptions):
+    """A gripper on a serial line of its own."""
+
+    #: The serial port; `/dev/serial/by-id/...` stays the same over re-plugging.
+    port: str
+    #: Modbus address of the gripper.
+    unit: Annotated[int, Field(ge=1, le=247)] = UNIT
+    #: How often its state is read [1/s]; a transaction takes about 16 ms.
+    rate_hz: Positive = 30.0
+    #: How long an answer may take [s].
+    answer_s: Positive = 0.1
+    timeout_s: Positive = 0.5
+    #: Largest distance of the fingers [m]: 0.085 or 0.140 (2F), 0.050 (Hand-E).
+    stroke: Positive = 0.085
+    #: Speed and force of a grip, 0 to 255.
+    speed: Byte = 128
+    force: Byte = 128
+    #: How many readings in a row must show an object before it counts as held.
+    polls: Annotated[int, Field(ge=1)] = 3
+    #: Objects are gripped from inside, by opening.
+    inside: bool = False
+    #: How long activating, closing or opening may take at most [s].
+    motion_s: Positive = 8.0
+
+
+class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
+    """Yields `NAME.state`: opening [m], current [A], object held (0 or 1). Connecting activates it: the fingers move.
+
+    Held is what the rule of `drivers.codecs.robotiq_grasp` says; confirm it by the weight before relying on it.
+    """
+
+    Options: ClassVar[type[GripperOptions]] = GripperOptions
+    CHECK = "check its cable and its 24 V supply, and its unit (9 from the factory)"
+
+    def __init__(self, name: str, options: GripperOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        self._stream = Stream(
+            name=f"{name}.state",
+            columns=(
+                Column(
+                    "fingers",
+                    "opening",
+                    "m",
+                    -options.stroke / _CLOSED,
+                    options.stroke,
+                    raw_unit="count",
+                ),
+                Column("fingers", "current", "A", CURRENT_SCALE, raw_unit="10 mA"),
+                Column("object", "detected", "1"),
+            ),
+            rate_hz=options.rate_hz,
+            dtype="<i4",
+        )
+        self._rule = Rule(options.polls, options.inside)
+        self._grasp = Grasp()
+        self._modbus: ModbusClient | None = None
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return (self._stream,)
+
+    @property
+    def held(self) -> bool:
+        """Is something between the fingers?"""
+        return self._grasp.held
+
+    def _make_line(self) -> Transport[Chunk, bytes]:
+        return SerialPort(self.name, self.clock, port=self.options.port, baudrate=_BAUD)
+
+    async def _connect(self) -> Identity:
+        o = self.options
+        self._modbus = ModbusClient(self.line, self.clock, unit=o.unit, baud=_BAUD, timeout_s=o.answer_s)
+        status = await self._answering()
+        if status.activation is not Activation.ACTIVE or status.fault >= Fault.UNDER_VOLTAGE:
+            await self._activate()
+        return Identity("Robotiq", "2F or Hand-E gripper")
+
+    async def _answering(self) -> Status:
+        """The status of a gripper that answers, or ConnectError."""
+        why: Exception | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return (await self._read())[0]
+            except (TimeoutError, ProtocolError) as exc:
+                why = exc
+        reason = f"unit {self.options.unit} does not answer" if isinstance(why, TimeoutError) else str(why)
+        raise ConnectError(
+            self.name, f"{self.line.where}: asked {_ATTEMPTS} times for its status: {reason}; {self.CHECK}"
+        )
+
+    async def _activate(self) -> None:
+        """A rising edge of rACT; the fingers open and close."""
+        try:
+            await self._write(Action())
+            await self._write(Action(activate=True))
+            await self._until(lambda s: s.activation is Activation.ACTIVE, "activate")
+        except (CommandError, DeviceFault) as exc:
+            raise ConnectError(self.name, str(exc).removeprefix(f"{self.name}: ")) from exc
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    async def grip(self, target: str = "") -> None:
+        await self._go(_OPEN if self.options.inside else _CLOSED, "grip")
+
+    async def release(self) -> None:
+        await self._go(_CLOSED if self.options.inside else _OPEN, "release")
+
+    async def _go(self, position: int, what: str) -> None:
+        o = self.options
+        self._grasp = self._grasp.request(position)
+        await self._write(Action(activate=True, go=True, position=position, speed=o.speed, force=o.force))
+        await self._until(
+            lambda s: s.going and s.requested == position and s.object is not Object.MOVING, what
+        )
+
+    async def _until(self, done: Callable[[Status], bool], what: str) -> None:
+        """Read the state until the fingers have stopped."""
+        give_up_ns = self.clock.now_ns() + round(self.options.motion_s * 1e9)
+        while self.clock.now_ns() < give_up_ns:
+            await self.clock.sleep_until(self.clock.now_ns() + _POLL_NS)
+            try:
+                status, _, _ = await self._read()
+            except (TimeoutError, ProtocolError):
+                continue  # the reader of the stream tells when this lasts
+            if status.fault >= Fault.OVER_TEMPERATURE and status.fault != Fault.NO_COMMUNICATION:
+                raise DeviceFault(
+                    self.name, f"cannot {what}: {status.fault_name}; clear the fingers and connect again"
+                )
+            if done(status):
+                return
+        raise CommandError(
+            self.name, f"{what}: the fingers had not stopped after {self.options.motion_s:g} s (motion_s)"
+        )
+
+    # -- registers ----------------------------------------------------------------------------------------------------
+
+    async def _poll(self, number: int) -> Iterable[Block]:
+        status, request_ns, host_ns = await self._read()
+        faulty = status.fault >= Fault.OVER_TEMPERATURE and status.fault != Fault.NO_COMMUNICATION
+        return (
+            Block(
+                self._stream,
+                number,
+                host_ns=np.array([host_ns]),
+                values=np.array([[status.position, status.current, self._grasp.held]], dtype=np.int32),
+                validity=np.full((1, 3), Validity.FAULT if faulty else Validity.OK, dtype=np.uint8),
+                request_ns=np.array([request_ns]),
+            ),
+        )
+
+    async def _read(self) -> tuple[Status, int, int]:
+        """What the gripper says, when it was asked and when it answered [ns]; the rule takes note."""
+        reply = await self._client.read(*STATUS, function=modbus.READ_INPUT)
+        status = Status.decode(reply.registers)
+        self._grasp, _ = self._rule.step(self._grasp, status)
+        return status, reply.request_ns, reply.host_ns
+
+    async def _write(self, action: Action) -> None:
+        why: Exception | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                await self._client.write(ACTION[0], action.encode())
+            except (TimeoutError, ProtocolError) as exc:
+                why = exc
+            else:
+                return
+        raise CommandError(
+            self.name,
+            f"{self.line.where}: no confirmation of a command after {_ATTEMPTS} attempts "
+            f"({why or 'no answer'}); {self.CHECK}",
+        )
+
+    @property
+    def _client(self) -> ModbusClient:
+        if self._modbus is None:
+            raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
+        return self._modbus

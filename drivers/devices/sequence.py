@@ -1,0 +1,175 @@
+"""Sequence numbers: from a device's counter, or from its rate where it has none.
+
+A lost sample is a gap between numbers. A frame that comes twice, or after a younger one, is counted and left out: no
+value is ever yielded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.block import Block
+from drivers.driver import Counters
+from drivers.stream import Stream
+
+__all__ = ["CounterSequence", "Placed", "RateSequence", "cut"]
+
+Index = NDArray[np.intp]
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """Which of the samples stay (`rows`, shape (M,)), and their sequence numbers, strictly increasing, shape (M,)."""
+
+    rows: Index
+    sequence: NDArray[np.int64]
+
+
+class CounterSequence:
+    """Numbers samples by a counter that goes on by `per_sample` from one to the next, and wraps at 2**bits.
+
+    A step back of up to `late` samples is a late frame, a further one a counter that was set anew, and so is a step
+    ahead by more than the host's clock allows. Then, and after `restart()`, numbers go on by the time that has passed.
+    Counts what it finds in `counters`.
+    """
+
+    LATE = 1000
+    AHEAD_S = 1.0  # how much further than the host's clock a counter may go
+
+    def __init__(self, bits: int, per_sample: float, rate_hz: float, counters: Counters) -> None:
+        self._unused_bits = 64 - bits
+        self._per_sample = per_sample
+        self._rate_hz = rate_hz
+        self._counters = counters
+        self._sequence = -1
+        self._raw: int | None = None
+        self._host_ns = 0
+
+    def restart(self) -> None:
+        """The counter begins anew with the next sample."""
+        self._raw = None
+
+    def place(self, raw: NDArray[np.int64], host_ns: Times, anew: NDArray[np.bool_] | None = None) -> Placed:
+        """Numbers for samples with these counters, received at these times, both (N,), in the order of arrival.
+
+        `anew` (N,) marks those before which the counter is known to have begun anew.
+        """
+        steps = self._steps(raw)
+        if len(raw) and self._raw is not None and (steps == 1).all():
+            sequence = self._sequence + 1 + np.arange(len(raw))
+            self._raw, self._sequence, self._host_ns = int(raw[-1]), int(sequence[-1]), int(host_ns[-1])
+            return Placed(np.arange(len(raw)), sequence)
+        rows, sequence_list = [], []
+        for row, (counter, t_ns) in enumerate(zip(raw.tolist(), host_ns.tolist(), strict=True)):
+            if anew is not None and anew[row]:
+                self.restart()
+            step = self._step(counter, t_ns)
+            if step == 0:
+                self._counters.duplicate += 1
+            elif step < 0:
+                self._counters.late += 1
+            else:
+                self._counters.lost += step - 1
+                self._sequence += step
+                self._raw, self._host_ns = counter, t_ns
+                rows.append(row)
+                sequence_list.append(self._sequence)
+        return Placed(np.array(rows, dtype=np.intp), np.array(sequence_list, dtype=np.int64))
+
+    def _steps(self, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Samples from each counter to the next, shape (N,)."""
+        ticks = np.diff(raw, prepend=np.int64(self._raw or 0))
+        signed = (ticks << self._unused_bits) >> self._unused_bits
+        return np.rint(signed / self._per_sample).astype(np.int64)
+
+    def _step(self, counter: int, t_ns: int) -> int:
+        """How many samples a counter is ahead of the last one; 0: the same, negative: behind."""
+        if self._sequence < 0:
+            return 1
+        passed_s = (t_ns - self._host_ns) * 1e-9
+        if self._raw is not None:
+            step = int(self._steps(np.array([counter]))[0])
+            if -self.LATE <= step <= (passed_s + self.AHEAD_S) * self._rate_hz:
+                return step
+        return max(1, round(passed_s * self._rate_hz))
+
+
+class RateSequence:
+    """Numbers samples of a device without a counter by the time between them.
+
+    A frame that comes late on a busy host looks like one before which another was lost, until the next one comes: so it
+    waits for that one, and if the two together have taken no longer than they should, nothing was lost.
+
+    LATE   an interval longer than this is suspicious [periods]
+    """
+
+    LATE = 1.6
+
+    def __init__(self, rate_hz: float, counters: Counters) -> None:
+        self._period_ns = 1e9 / rate_hz
+        self._counters = counters
+        self._sequence = -1
+        self._host_ns = 0
+        self._restarted = False
+
+    def restart(self) -> None:
+        """The line was opened anew: what is missing before the next sample is lost, however long it took."""
+        self._restarted = True
+
+    def place(self, host_ns: Times, *, last: bool = False) -> Placed:
+        """Numbers for the first of the samples received at these times (N,): those that need not wait.
+
+        What is left is given again, with what has come since. `last`: nothing more will come.
+        """
+        numbers: list[int] = []
+        times = host_ns.tolist()
+        for row, t_ns in enumerate(times):
+            missing = self._missing(t_ns, 0) if self._sequence >= 0 else 0
+            if missing and not self._restarted and not last:
+                if row + 1 == len(times):
+                    break
+                missing = min(missing, self._missing(times[row + 1], 1))
+            self._restarted = False
+            self._counters.lost += missing
+            self._sequence += 1 + missing
+            self._host_ns = t_ns
+            numbers.append(self._sequence)
+        return Placed(np.arange(len(numbers)), np.array(numbers, dtype=np.int64))
+
+    def _missing(self, t_ns: int, between: int) -> int:
+        """Samples that should have come before t_ns [ns], besides those `between`."""
+        periods = (t_ns - self._host_ns) / self._period_ns - between
+        return round(periods) - 1 if periods > self.LATE else 0
+
+
+def cut(
+    stream: Stream,
+    placed: Placed,
+    *,
+    host_ns: Times,
+    values: NDArray[Any],
+    validity: NDArray[np.uint8],
+    ticks: NDArray[np.int64] | None = None,
+    request_ns: Times | None = None,
+) -> Iterator[Block]:
+    """Blocks of consecutive samples; the arrays have one row per sample before placing."""
+    rows, sequence = placed.rows, placed.sequence
+    if not len(rows):
+        return
+    ends = np.flatnonzero(np.diff(sequence) != 1) + 1
+    for part, numbers in zip(np.split(rows, ends), np.split(sequence, ends), strict=True):
+        yield Block(
+            stream=stream,
+            sequence=int(numbers[0]),
+            host_ns=host_ns[part],
+            values=values[part],
+            validity=validity[part],
+            request_ns=None if request_ns is None else request_ns[part],
+            ticks=None if ticks is None else ticks[part],
+        )

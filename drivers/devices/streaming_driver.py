@@ -1,0 +1,51 @@
+"""Base of the drivers whose devices send by themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, TypeVar
+
+from drivers.block import Block
+from drivers.devices.wire_driver import WireDriver, WireOptions
+from drivers.driver import Context
+
+__all__ = ["StreamingDriver"]
+
+O = TypeVar("O", bound=WireOptions)  # noqa: E741 - options
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class StreamingDriver(WireDriver[O, In, Out]):
+    """Gathers what arrives and makes blocks of it.
+
+    BATCH_NS   arrivals are gathered for this long [ns]: fewer, longer blocks. Each has its own time of arrival.
+    """
+
+    BATCH_NS: ClassVar[int] = 5_000_000
+
+    def __init__(self, name: str, options: O, context: Context) -> None:
+        super().__init__(name, options, context)
+        self._early: list[In] = []  # arrived while the stream was being started
+        self._batch_ns = 0
+
+    @abstractmethod
+    def _blocks(self, arrived: list[In]) -> Iterable[Block]:
+        """What arrived, as blocks."""
+
+    async def _next(self) -> Iterable[Block]:
+        if not self._early:
+            await self.clock.sleep_until(self._batch_ns)
+        arrived = self._early or await self._within(self.options.timeout_s)
+        self._early = []
+        if arrived is None:
+            if self._stopped:
+                return ()
+            raise self._silent()
+        self._batch_ns = self.clock.now_ns() + self.BATCH_NS
+        return self._blocks(arrived)
+
+    def _close(self) -> None:
+        super()._close()
+        self._early = []

@@ -1,0 +1,140 @@
+"""A Bota SensONE that is not there.
+
+Frame, little-endian: 0xAA, status u16, Fx Fy Fz Tx Ty Tz f32, timestamp u32 [us], temperature f32 [deg C], CRC-16/X-25
+of the 34 bytes in between. `C` enters the configuration mode, `R` runs, `I` and `#` restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import struct
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from drivers.emulators.checksums import x25
+from drivers.emulators.emulator import Emulator
+from drivers.emulators.plant import Plant
+from drivers.emulators.sampling import Samples
+from drivers.emulators.serial_wire import SerialWire
+from drivers.emulators.wrench_model import WrenchModel, WrenchOptions
+from drivers.sim.faults import Saturate, Stuck
+
+__all__ = ["BotaOptions", "BotaSerial"]
+
+_BAUD = (9600, 57600, 115200, 230400, 460800)
+_PERIOD_S = 1.953125e-5  # times the length of the sinc filter
+_OVERRANGE = 0x0002
+_RESOLUTION = 1e-6  # [N], [N m]: finer than the noise; the values are floats
+_COMMAND = re.compile(rb"c,\d,\d,\d,\d|f,\d+,\d,\d,\d|b(?:,[-+.\de]+){6}|[slwCRI#]")
+
+
+class BotaOptions(WrenchOptions):
+    """What is stored in the sensor, and its errors."""
+
+    baud: Literal[9600, 57600, 115200, 230400, 460800] = 460800
+    sinc: Annotated[int, Field(ge=1)] = 512
+    #: Does it stream as soon as it has power?
+    runs: bool = True
+    #: Newer firmware answers commands.
+    acknowledges: bool = True
+    temperature_c: float = 27.0
+
+
+class BotaSerial(Emulator[Any, SerialWire]):
+    """One sensor; its clock counts microseconds in 32 bits."""
+
+    Options: ClassVar[type[BotaOptions]] = BotaOptions
+    TICK_HZ = 1e6
+
+    def __init__(self, name: str, options: BotaOptions, plant: Plant) -> None:
+        super().__init__(name, options, plant)
+        self._running = asyncio.Event()
+        self._offset = np.zeros(6)
+        self._stuck: int | None = None
+        self._set_filter(options.sinc)
+        if options.runs:
+            self._running.set()
+
+    def _make_wire(self) -> SerialWire:
+        return SerialWire(self.name, self.plant, self.options.baud)
+
+    async def serve(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._listen(), name=f"emulator {self.name} commands")
+            tasks.create_task(self._stream(), name=f"emulator {self.name} frames")
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        while True:
+            for chunk in await self.wire.receive():
+                for match in _COMMAND.finditer(chunk.data):
+                    await self._obey(match.group())
+
+    async def _obey(self, command: bytes) -> None:
+        if self._running.is_set() and command not in (b"C", b"I", b"#"):
+            return
+        match command[:1]:
+            case b"C":
+                self._running.clear()
+            case b"R":
+                self._running.set()
+                return
+            case b"I" | b"#":
+                await self.wire.send(b"App Init\r\n")
+                self._running.set()
+                return
+            case b"c":
+                self.wire.baud = _BAUD[int(command.split(b",")[4])]
+            case b"f":
+                self._set_filter(int(command.split(b",")[1]))
+            case b"b":
+                self._offset = np.array([float(x) for x in command.split(b",")[1:]])
+        if self.options.acknowledges:
+            await self.wire.send(b"r,0," + command[:1] + b",0\r\n")
+
+    def _set_filter(self, sinc: int) -> None:
+        self._sampling = self.sampling(1.0 / (_PERIOD_S * sinc))
+        self._model = WrenchModel(
+            self.name,
+            self.options,
+            self.plant,
+            period_s=self._sampling.period_s,
+            resolution=np.full(6, _RESOLUTION),
+        )
+        self.declare({"wrench": self._model.sensor}, {"wrench": self._model.delay_s})
+
+    # -- frames -------------------------------------------------------------------------------------------------------
+
+    async def _stream(self) -> None:
+        while True:
+            await self._running.wait()
+            sampling = self._sampling
+            async for samples in sampling.due():
+                if not self._running.is_set() or self._sampling is not sampling:
+                    break
+                await self._send(samples)
+
+    async def _send(self, samples: Samples) -> None:
+        counts, saturated = self._model.read(samples.t)
+        wrench: NDArray[np.float64] = counts * _RESOLUTION - self._offset
+        status = self.status
+        for fault in self.active(Saturate):
+            columns = slice(None) if fault.column is None else fault.column
+            wrench[:, columns] = self.options.force_range
+            status |= _OVERRANGE
+        stamps = self.ticker.ticks(samples.t)
+        self._stuck = (self._stuck or int(stamps[0])) if self.active(Stuck) else None
+        for row, at_limit, stamp in zip(wrench.tolist(), saturated.tolist(), stamps.tolist(), strict=True):
+            payload = struct.pack(
+                "<H6fIf",
+                status | (_OVERRANGE if at_limit else 0),
+                *row,
+                stamp if self._stuck is None else self._stuck,
+                self.options.temperature_c,
+            )
+            await self.wire.send(b"\xaa" + payload + x25(payload).to_bytes(2, "little"))

@@ -1,0 +1,115 @@
+"""A Robotiq FT 300 that is not there: Modbus registers, and a stream of frames once 0x0200 is written to register 410.
+
+Stream frame: 0x20 0x4E, six i16 little-endian (0.01 N, 0.001 N m), CRC-16/Modbus of these 14 bytes. While it streams it
+answers no request; fifty 0xFF bytes end it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from drivers.emulators.checksums import modbus
+from drivers.emulators.emulator import Emulator
+from drivers.emulators.modbus_slave import IllegalAddress, ModbusSlave
+from drivers.emulators.plant import Plant
+from drivers.emulators.serial_wire import SerialWire
+from drivers.emulators.wrench_model import Positive, WrenchModel, WrenchOptions, six
+from drivers.sim.faults import Saturate, Stuck
+
+__all__ = ["Ft300Options", "RobotiqFt300"]
+
+_WRENCH, _SERIAL, _START = 180, 510, 410
+_STREAM = 0x0200
+_ENOUGH = 40  # bytes 0xFF that end the stream
+_FULL_SCALE = 0x7FFF
+
+
+class Ft300Options(WrenchOptions):
+    """One sensor, and its errors."""
+
+    baud: Literal[19200] = 19200
+    unit: Annotated[int, Field(ge=1, le=247)] = 9
+    rate_hz: Positive = 100.0
+    #: What registers 510 to 513 say.
+    serial: Annotated[str, Field(min_length=8, max_length=8)] = "FT300001"
+    #: Was it left streaming by an earlier program?
+    streaming: bool = False
+    force_range: Positive = 300.0
+    torque_range: Positive = 30.0
+
+
+class RobotiqFt300(Emulator[Any, SerialWire]):
+    """One sensor; it has no clock and no counter."""
+
+    Options: ClassVar[type[Ft300Options]] = Ft300Options
+
+    def __init__(self, name: str, options: Ft300Options, plant: Plant) -> None:
+        super().__init__(name, options, plant)
+        self._sampling = self.sampling(options.rate_hz)
+        self._model = WrenchModel(
+            name, options, plant, period_s=self._sampling.period_s, resolution=six(0.01, 0.001)
+        )
+        self.declare({"wrench": self._model.sensor}, {"wrench": self._model.delay_s})
+        self._slave = ModbusSlave(options.unit, self._read, self._write)
+        self._counts = np.zeros(6, dtype=np.int64)
+        self._streaming = options.streaming
+        self._stop_bytes = 0
+
+    def _make_wire(self) -> SerialWire:
+        return SerialWire(self.name, self.plant, self.options.baud)
+
+    async def serve(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._listen(), name=f"emulator {self.name} requests")
+            tasks.create_task(self._stream(), name=f"emulator {self.name} frames")
+
+    async def _listen(self) -> None:
+        while True:
+            for chunk in await self.wire.receive():
+                if self._streaming:
+                    self._count_stop_bytes(chunk.data)
+                    continue
+                for response in self._slave.feed(chunk.data, chunk.host_ns):
+                    await self.wire.send(response)
+
+    def _count_stop_bytes(self, data: bytes) -> None:
+        self._stop_bytes += data.count(0xFF)
+        if self._stop_bytes >= _ENOUGH:
+            self._streaming = False
+            self._stop_bytes = 0
+
+    def _read(self, address: int, count: int) -> Sequence[int]:
+        serial = struct.unpack(">4H", self.options.serial.encode("ascii"))
+        registers = dict(enumerate(self._counts.tolist(), _WRENCH)) | dict(enumerate(serial, _SERIAL))
+        try:
+            return [registers[address + i] for i in range(count)]
+        except KeyError:
+            raise IllegalAddress from None
+
+    def _write(self, address: int, registers: Sequence[int]) -> None:
+        if address != _START or len(registers) != 1:
+            raise IllegalAddress
+        self._streaming = registers[0] == _STREAM
+
+    async def _stream(self) -> None:
+        async for samples in self._sampling.due():
+            counts, _ = self._model.read(samples.t)
+            for row in counts:
+                self._measure(row)
+                if self._streaming:
+                    body = struct.pack("<2B6h", 0x20, 0x4E, *self._counts.tolist())
+                    await self.wire.send(body + modbus(body).to_bytes(2, "little"))
+
+    def _measure(self, counts: NDArray[np.int64]) -> None:
+        if self.active(Stuck):
+            return
+        self._counts = np.clip(counts, -_FULL_SCALE, _FULL_SCALE)
+        for fault in self.active(Saturate):
+            self._counts[slice(None) if fault.column is None else fault.column] = _FULL_SCALE
