@@ -97,11 +97,13 @@ def _joint(screw: Array, dq: Array, ddq: Array, motion: Array) -> None:
 @_compiled
 def _body(motion: Array, body: Array) -> None:
     """omega, alpha, and the acceleration of the link's origin, a + omega x v: 9 rows."""
-    body[: 3 * LANES] = motion[: 3 * LANES]
-    body[3 * LANES : 6 * LANES] = motion[6 * LANES : 9 * LANES]
     for n in range(LANES):
         w0, w1, w2 = motion[n], motion[LANES + n], motion[2 * LANES + n]
         v0, v1, v2 = motion[3 * LANES + n], motion[4 * LANES + n], motion[5 * LANES + n]
+        body[n], body[LANES + n], body[2 * LANES + n] = w0, w1, w2
+        body[3 * LANES + n] = motion[6 * LANES + n]
+        body[4 * LANES + n] = motion[7 * LANES + n]
+        body[5 * LANES + n] = motion[8 * LANES + n]
         body[6 * LANES + n] = motion[9 * LANES + n] + w1 * v2 - w2 * v1
         body[7 * LANES + n] = motion[10 * LANES + n] + w2 * v0 - w0 * v2
         body[8 * LANES + n] = motion[11 * LANES + n] + w0 * v1 - w1 * v0
