@@ -20,9 +20,10 @@ from daq.errors import ConfigError, RecordError
 from daq.motion.state import State
 from daq.session.outcome import Outcome
 from daq.session.session import Session
+from drivers.errors import HeftError
 from heft import __version__
 from heft.configs import default_session
-from heft.exit_codes import of_state
+from heft.exit_codes import of_error, of_state
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
 
@@ -47,8 +48,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; the exit code says how it ended."""
     config = load_session(arguments.session or default_session())
-    if arguments.speed != 1.0 and config.rig.simulation is None:
-        raise ConfigError(f"{config.rig.path}: --speed {arguments.speed:g}: real devices run at speed 1 only")
+    if arguments.speed != 1.0 and not config.rig.simulated:
+        raise ConfigError(
+            f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
+        )
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{config.name}"
     try:
         outcome = asyncio.run(_acquire(config, arguments, out))
@@ -56,12 +59,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--out {out}: {exc}") from exc
     console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
     summarise(outcome, console)
-    report = outcome.to_dict()
+    report, code = outcome.to_dict(), of_state(outcome.state)
     if outcome.state is State.DONE and not arguments.no_identify and _identifiable(config):
-        report["identification"] = _identify(outcome.file, out, console)
+        try:
+            report["identification"] = _identify(outcome.file, out, console)
+        except HeftError as exc:  # the recording is good all the same
+            report["identification"] = {"error": str(exc)}
+            sys.stderr.write(f"heft run: recorded, but not identified: {exc}\n")
+            code = of_error(exc)
     if arguments.json:
         sys.stdout.write(json.dumps(report) + "\n")
-    return of_state(outcome.state)
+    return code
 
 
 def _identifiable(config: SessionConfig) -> bool:

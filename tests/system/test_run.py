@@ -102,6 +102,19 @@ def test_without_json_the_summary_is_on_standard_output(bench: Bench) -> None:
     assert "lost" not in run.err
 
 
+def test_a_recording_that_says_nothing_of_the_arm_is_still_reported(bench: Bench) -> None:
+    bench.session["steps"] = [{"name": "rest", "use": "identification", "wait": 0.5}]
+    arguments, out = bench.command()
+    arguments.remove("--no-identify")
+    run = bench.run_arguments(arguments, out)
+    assert run.code == 4
+    assert run.json["state"] == "done"
+    assert run.json["lost"] == 0
+    assert "no joint moves" in run.json["identification"]["error"]
+    assert f"heft run: recorded, but not identified: {run.json['identification']['error']}" in run.err
+    assert run.recording.recovery.ok
+
+
 def test_the_folder_holds_the_recording_and_the_truth(run: Run) -> None:
     assert run.files == {"short.mcap", "short.truth.json"}
 
