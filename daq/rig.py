@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from daq.config.rig import RigConfig
 from daq.errors import ConfigError
@@ -15,11 +15,18 @@ from drivers.clock import Clock
 from drivers.driver import Actuator, Context, Driver, Gripper
 from drivers.errors import ConnectError, DriverError, OptionError
 
+if TYPE_CHECKING:
+    from drivers.emulators.emulator import Emulator
+
 __all__ = ["Rig"]
 
 
 class Rig:
-    """All devices of one rig. `async with rig` connects to every one of them, or says of each why not."""
+    """All devices of one rig. `async with rig` connects to every one of them, or says of each why not.
+
+    Where the rig's file asks for emulators, they run as tasks of this process on the simulated plant, from before the
+    drivers connect until after they are released.
+    """
 
     def __init__(self, config: RigConfig, clock: Clock, seed: int = 0) -> None:
         self.config = config
@@ -31,6 +38,8 @@ class Rig:
                 self.drivers[name] = registry.create(device.kind, name, device.options, context)
             except OptionError as exc:
                 raise ConfigError(f"{config.path}: devices.{exc}") from exc
+        self._emulators = _emulators(config, self.world)
+        self._running: list[Emulator[Any, Any]] = []
         self._connected: list[Driver] = []
 
     def __iter__(self) -> Iterator[Driver]:
@@ -56,6 +65,9 @@ class Rig:
                 self._connected.append(driver)
 
         try:
+            for emulator in self._emulators:
+                self._running.append(await emulator.__aenter__())
+                self.drivers[emulator.name].redirect(emulator.endpoint)
             await asyncio.gather(*(connect(driver) for driver in self))
             if failures:
                 tree = "".join(f"\n  {failures.get(name, f'{name}: connected')}" for name in self.drivers)
@@ -70,9 +82,28 @@ class Rig:
     async def __aexit__(self, *exc: object) -> None:
         """Release every device, whatever becomes of the others."""
         async with AsyncExitStack() as stack:
+            for emulator in self._running:  # released after the drivers: the last one in is the first one out
+                stack.push_async_exit(emulator)
             for driver in self._connected:
                 stack.push_async_exit(driver)
-            self._connected = []
+            self._running, self._connected = [], []
+
+
+def _emulators(config: RigConfig, world: Any) -> list[Emulator[Any, Any]]:
+    """Emulators of the devices that the rig's file names, on the simulated plant."""
+    if config.emulation is None:
+        return []
+    from drivers import emulators
+
+    for fault in config.emulation.faults:
+        world.inject(fault)
+    made = []
+    for name, options in config.emulation.devices.items():
+        try:
+            made.append(emulators.create(config.devices[name].kind, name, cast(Any, options), world))
+        except OptionError as exc:
+            raise ConfigError(f"{config.path}: emulation.devices.{exc}") from exc
+    return made
 
 
 def _world(config: RigConfig, clock: Clock, seed: int) -> Any:

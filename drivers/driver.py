@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from drivers.block import Block
 from drivers.clock import Clock
+from drivers.errors import OptionError
 from drivers.setpoints import Setpoints
 from drivers.stream import Stream
 
@@ -92,6 +93,10 @@ class Driver(ABC):
     @abstractmethod
     def __aiter__(self) -> AsyncIterator[Block]:
         """Start streaming and yield Blocks; raises DeviceLost or DeviceFault."""
+
+    def redirect(self, endpoint: Mapping[str, Any]) -> None:
+        """Speak to an emulator at `endpoint` instead of where the options say; before entering."""
+        raise OptionError(f"{self.name}: this kind of device has no line that could lead to an emulator")
 
     async def stop(self) -> None:  # noqa: B027 - most sensors need nothing
         """Stop streaming. May be called twice, and before streaming has begun."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from daq.bus.endpoint import Endpoint
 from daq.config.reader import Model, explain, read
@@ -14,7 +14,9 @@ from daq.errors import BusError, ConfigError
 from drivers.errors import OptionError
 from drivers.registry import KINDS, options_model
 
-__all__ = ["DeviceConfig", "RigConfig", "load_rig"]
+__all__ = ["DeviceConfig", "EmulationConfig", "RigConfig", "load_rig"]
+
+_SIMULATED = "sim_"  # kinds of simulated devices begin with it
 
 
 class DeviceConfig(Model):
@@ -32,6 +34,20 @@ class DeviceConfig(Model):
         )
 
 
+class EmulationConfig(Model):
+    """Devices that an emulator stands in for: the emulators' options by device, and faults on their wires."""
+
+    devices: dict[str, BaseModel]
+    faults: tuple[BaseModel, ...] = ()
+
+
+class _EmulationFile(Model):
+    """The section as written; options are still plain mappings."""
+
+    devices: dict[str, dict[str, Any] | None] = Field(min_length=1)
+    faults: tuple[dict[str, Any], ...] = ()
+
+
 class _RigFile(Model):
     """The file as written; devices are still plain mappings."""
 
@@ -40,6 +56,7 @@ class _RigFile(Model):
     robot: Path
     devices: dict[str, dict[str, Any]] = Field(min_length=1)
     simulation: dict[str, Any] | None = None
+    emulation: _EmulationFile | None = None
     cell: str = "cell"  # names this rig to the outside world
     telemetry: str | None = None  # endpoint for observers, e.g. tcp://127.0.0.1:5560; None: a private ipc one
 
@@ -62,7 +79,10 @@ class _RigFile(Model):
 
 
 class RigConfig(Model):
-    """A rig: the robot, its devices by name with validated options, and the simulated plant's options if it has one."""
+    """A rig: the robot, its devices by name with validated options, and the simulated plant's options if it has one.
+
+    `emulation` tells which devices are emulated on that plant: their real drivers then speak to emulators.
+    """
 
     path: Path
     name: str
@@ -71,6 +91,22 @@ class RigConfig(Model):
     robot: RobotConfig
     devices: dict[str, DeviceConfig]
     simulation: BaseModel | None = None
+    emulation: EmulationConfig | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Is every device simulated? Then time may be, too."""
+        return all(device.kind.startswith(_SIMULATED) for device in self.devices.values())
+
+    @property
+    def real(self) -> tuple[str, ...]:
+        """Devices that are neither simulated nor emulated: what they do, they do to the world."""
+        emulated = {} if self.emulation is None else self.emulation.devices
+        return tuple(
+            name
+            for name, device in self.devices.items()
+            if not device.kind.startswith(_SIMULATED) and name not in emulated
+        )
 
 
 def load_rig(path: Path | str) -> RigConfig:
@@ -87,8 +123,10 @@ def load_rig(path: Path | str) -> RigConfig:
     robot = load_robot(path.parent / raw.robot)
     for number, fault in enumerate(getattr(simulation, "faults", ())):
         _target(f"{path}: simulation.faults.{number}", fault, devices, robot)
-    if simulation is None and any(d.kind.startswith("sim_") for d in devices.values()):
+    if simulation is None and any(d.kind.startswith(_SIMULATED) for d in devices.values()):
         raise ConfigError(f"{path}: simulation: missing, but the rig has simulated devices; add this key")
+    if simulation is None and raw.emulation is not None:
+        raise ConfigError(f"{path}: simulation: missing, but the rig has emulated devices; add this key")
     return RigConfig(
         path=path,
         name=raw.name,
@@ -97,6 +135,7 @@ def load_rig(path: Path | str) -> RigConfig:
         robot=robot,
         devices=devices,
         simulation=simulation,
+        emulation=None if raw.emulation is None else _emulation(path, raw.emulation, devices, robot),
     )
 
 
@@ -107,6 +146,35 @@ def _device(path: Path, name: str, options: dict[str, Any]) -> DeviceConfig:
     except OptionError as exc:
         raise ConfigError(f"{path}: devices.{name}.{exc}") from exc
     return DeviceConfig(kind=kind, options=_options(path, f"devices.{name}", model, options))
+
+
+def _emulation(
+    path: Path, raw: _EmulationFile, devices: dict[str, DeviceConfig], robot: RobotConfig
+) -> EmulationConfig:
+    """The emulators' options, each by the kind of its device."""
+    from drivers import emulators
+    from drivers.emulators.wire_faults import WireFault
+
+    chosen: dict[str, BaseModel] = {}
+    for name, options in raw.devices.items():
+        if name not in devices:
+            raise ConfigError(
+                f"{path}: emulation.devices.{name}: there is no such device in this rig; one of {', '.join(devices)}"
+            )
+        try:
+            model = emulators.options_model(devices[name].kind)
+        except OptionError as exc:
+            raise ConfigError(f"{path}: emulation.devices.{name}: {exc}") from exc
+        chosen[name] = _options(path, f"emulation.devices.{name}", model, options or {})
+    faults: list[BaseModel] = []
+    adapter: TypeAdapter[BaseModel] = TypeAdapter(WireFault)
+    for number, fault in enumerate(raw.faults):
+        try:
+            faults.append(adapter.validate_python(fault))
+        except ValidationError as exc:
+            raise ConfigError(explain(path, exc, prefix=f"emulation.faults.{number}")) from exc
+        _target(f"{path}: emulation.faults.{number}", faults[-1], devices, robot)
+    return EmulationConfig(devices=chosen, faults=tuple(faults))
 
 
 def _options(path: Path, key: str, model: type[BaseModel], options: dict[str, Any]) -> BaseModel:

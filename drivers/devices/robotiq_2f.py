@@ -67,8 +67,9 @@ class GripperOptions(PolledOptions):
 
 
 class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
-    """Yields `NAME.state`: opening [m], current [A], object held (0 or 1). Connecting activates it: the fingers move.
+    """Yields `NAME.state`: opening [m], current [A], object held (0 or 1).
 
+    Connecting moves nothing; the first command activates a gripper that is not, which opens and closes it fully.
     Held is what the rule of `drivers.codecs.robotiq_grasp` says; confirm it by the weight before relying on it.
     """
 
@@ -113,9 +114,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
     async def _connect(self) -> Identity:
         o = self.options
         self._modbus = ModbusClient(self.line, self.clock, unit=o.unit, baud=_BAUD, timeout_s=o.answer_s)
-        status = await self._answering()
-        if status.activation is not Activation.ACTIVE or status.fault >= Fault.UNDER_VOLTAGE:
-            await self._activate()
+        await self._answering()
         return Identity("Robotiq", "2F or Hand-E gripper")
 
     async def _answering(self) -> Status:
@@ -133,12 +132,9 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
 
     async def _activate(self) -> None:
         """A rising edge of rACT; the fingers open and close."""
-        try:
-            await self._write(Action())
-            await self._write(Action(activate=True))
-            await self._until(lambda s: s.activation is Activation.ACTIVE, "activate")
-        except (CommandError, DeviceFault) as exc:
-            raise ConnectError(self.name, str(exc).removeprefix(f"{self.name}: ")) from exc
+        await self._write(Action())
+        await self._write(Action(activate=True))
+        await self._until(lambda s: s.activation is Activation.ACTIVE, "activate")
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
@@ -150,6 +146,9 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
 
     async def _go(self, position: int, what: str) -> None:
         o = self.options
+        status = await self._answering()
+        if status.activation is not Activation.ACTIVE or status.fault >= Fault.UNDER_VOLTAGE:
+            await self._activate()
         self._grasp = self._grasp.request(position)
         await self._write(Action(activate=True, go=True, position=position, speed=o.speed, force=o.force))
         await self._until(
