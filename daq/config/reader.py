@@ -58,10 +58,16 @@ def explain(path: Path, exc: ValidationError, prefix: str = "") -> str:
             lines.append(f"{where}: {key}: missing; add this key")
         else:
             message = error["msg"].removeprefix("Value error, ")
-            shown = repr(error["input"])
-            shown = shown if len(shown) <= 80 else shown[:77] + "..."
-            lines.append(f"{where}: {key}: {message}, got {shown}")
+            lines.append(": ".join(part for part in (where, key, message) if part) + _given(error["input"]))
     return "\n".join(lines)
+
+
+def _given(value: Any) -> str:
+    """The value that was given; a whole table says no more than its line does."""
+    if isinstance(value, dict | BaseModel):
+        return ""
+    shown = repr(value)
+    return f", got {shown if len(shown) <= 80 else shown[:77] + '...'}"
 
 
 def _line(node: Any, location: tuple[int | str, ...]) -> int:

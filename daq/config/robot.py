@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from daq.config.reader import Model, read
 
@@ -105,12 +105,18 @@ class RobotConfig(Model):
     coupling: tuple[tuple[float, ...], ...] | None = None
     total_mass: tuple[NonNegative, Positive] | None = None
 
+    @field_validator("model")
+    @classmethod
+    def _is_there(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        path: Path = info.data["path"]
+        if value is not None and not (path.parent / value).is_file():
+            raise ValueError(f"no file {path.parent / value}; put it beside {path.name}")
+        return value
+
     @model_validator(mode="after")
     def _one_model(self) -> Self:
         if (self.model is None) == (self.dh is None):
             raise ValueError("give either `model` (a file) or `dh` (rows)")
-        if self.model is not None and not self.model_file.is_file():
-            raise ValueError(f"model: no file {self.model_file}; put it beside {self.path.name}")
         return self
 
     @property
