@@ -20,53 +20,82 @@ __all__ = ["ChannelRows", "fit_rows"]
 
 _ROUNDING = 1e-10  # of the rms wrench: below it residuals are arithmetic, not noise
 _RANK = 1e-9  # of the largest singular value
+_CHANCE = 6.0  # F: a thousand times rarer than not, also for few columns
 _ANY_BIAS = 1e4  # times the largest value: no bias at all is excluded
 
 
 class ChannelRows:
     """One kind of channels over time: rows over s (T, c, p) and values (T, c) of c channels with a bias each.
 
+    `moved` are groups of columns that hold accelerations alone. At rest that is their noise, which the values do not
+    follow; a group that explains nothing of them is left out, for it would say that its unknowns are zero.
     `bias_std` is what the biases may be; infinite: anything.
     """
 
     def __init__(
-        self, name: str, lifted: Lifted, rows: Array, values: Array, bias_std: float = np.inf
+        self,
+        name: str,
+        lifted: Lifted,
+        rows: Array,
+        values: Array,
+        *,
+        moved: Sequence[slice] = (),
+        bias_std: float = np.inf,
     ) -> None:
-        self.name, self.lifted, self.rows, self.values = name, lifted, rows, values
-        biases = np.broadcast_to(np.eye(values.shape[1]), (*values.shape, values.shape[1]))
+        self.name, self.lifted, self.values = name, lifted, values
+        channels = values.shape[1]
+        biases = np.broadcast_to(np.eye(channels), (*values.shape, channels))
         full = np.concatenate([biases, rows], axis=2)
-        self.sigma, self.freedom = self._noise(full)
+        upper = np.linalg.qr(np.column_stack([full.reshape(values.size, -1), values.ravel()]), mode="r")
+        table = np.asarray(upper, dtype=np.float64)
+        for group in moved:
+            columns = range(channels + group.start, channels + group.stop)
+            if not _explains(table, columns, values.size):
+                full[:, :, columns] = 0.0
+                table[:, columns] = 0.0
+        self.rows = full[:, :, channels:]
+        self.sigma, self.freedom = self._noise(full, table)
         largest = _ANY_BIAS * max(float(np.abs(values).max()), float(self.sigma.max()))
         self.bias_std = min(bias_std, largest)
-        self.factor = InformationFactor(np.full(values.shape[1], self.bias_std), rows.shape[2])
+        self.factor = InformationFactor(np.full(channels, self.bias_std), rows.shape[2])
         self.factor.update(
             (full / self.sigma[:, None]).reshape(-1, full.shape[2]), (values / self.sigma).ravel()
         )
 
-    def _noise(self, full: Array) -> tuple[Array, int]:
+    def _noise(self, full: Array, table: Array) -> tuple[Array, int]:
         """Standard deviation of each channel about the best unconstrained fit, and its degrees of freedom.
 
         Channels of one kind are alike, so they share what a few samples tell.
         """
-        count = self.values.size
-        flat, target = full.reshape(count, -1), self.values.ravel()
-        upper = np.asarray(np.linalg.qr(np.column_stack([flat, target]), mode="r"), dtype=np.float64)
-        square, rhs = upper[: flat.shape[1], :-1], upper[: flat.shape[1], -1]
-        solution, _, rank, _ = np.linalg.lstsq(square, rhs, rcond=_RANK)
-        residual = (target - flat @ solution).reshape(self.values.shape)
-        freedom = count - int(rank)
-        size = np.sqrt(np.mean(self.values**2, axis=0).mean())
-        pooled = float(np.sqrt(np.sum(residual**2) / max(freedom, 1)))
-        each = np.sqrt(
-            np.sum(residual**2, axis=0) * count / len(self.values) / max(freedom, 1) / self.values.shape[1]
-        )
-        trust = len(self.values) / (len(self.values) + 50.0)
-        return np.maximum(trust * each + (1 - trust) * pooled, max(_ROUNDING * size, 1e-15)), freedom
+        count, channels = self.values.shape
+        solution, _, rank, _ = np.linalg.lstsq(table[:, :-1], table[:, -1], rcond=_RANK)
+        squares = np.sum((self.values - full @ solution) ** 2, axis=0)
+        freedom = count * channels - int(rank)
+        shared = squares.sum() / max(freedom, 1)
+        each = squares * channels / max(freedom, 1)
+        trust = count / (count + 50.0)
+        least = max(_ROUNDING * float(np.sqrt(np.mean(self.values**2))), 1e-15)
+        return np.maximum(np.sqrt(trust * each + (1 - trust) * shared), least), freedom
 
     @property
     def evidence(self) -> Evidence:
         """What the rows say of s."""
         return Evidence(*self.factor.information, self.lifted)
+
+
+def _explains(table: Array, columns: range, count: int) -> bool:
+    """Whether some columns of the triangular `table` (values last) explain the values better than chance (F test)."""
+    others = np.setdiff1d(np.arange(table.shape[1] - 1), columns)
+    rests, ranks = [], []
+    for kept in (np.arange(table.shape[1] - 1), others):
+        solution, _, rank, _ = np.linalg.lstsq(table[:, kept], table[:, -1], rcond=_RANK)
+        rests.append(float(np.sum((table[:, -1] - table[:, kept] @ solution) ** 2)))
+        ranks.append(int(rank))
+    freed, left = ranks[0] - ranks[1], count - ranks[0]
+    if freed == 0 or left <= 0:
+        return freed > 0
+    least = _ROUNDING**2 * float(np.sum(table[:, -1] ** 2))
+    return (rests[1] - rests[0]) / freed > _CHANCE * max(rests[0], least) / left
 
 
 def fit_rows(

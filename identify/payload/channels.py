@@ -87,6 +87,16 @@ class WrenchChannels:
         return slice(self.common, self.width)
 
     @property
+    def moved(self) -> tuple[slice, ...]:
+        """Groups of columns of s that hold accelerations alone, so that at rest they hold nothing but noise."""
+        start = self.common
+        by_acceleration = (
+            () if self._gravity is not None else (slice(start, start + (1 if self._force else 3)),)
+        )
+        first = start + (1 if self._force else 3)
+        return (*by_acceleration, slice(first, first + (3 if self._force else 6)))
+
+    @property
     def weight(self) -> slice:
         """Where m g of the load stands in s, for force with unknown gravity."""
         return slice(self.common + 4, self.common + 7)

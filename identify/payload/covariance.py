@@ -89,7 +89,9 @@ def prior_precision(scale: PriorScale, *, delay_std: float | None, free_gravity:
 def inverse(precision: Array) -> Array:
     """Inverse of a positive definite matrix whose units differ widely."""
     scale = 1 / np.sqrt(np.diag(precision))
-    return np.linalg.inv(precision * np.outer(scale, scale)) * np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(precision * np.outer(scale, scale))
+    root = scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-15))  # below it is rounding
+    return root @ root.T
 
 
 def kept_inside(body: MassDistribution) -> MassDistribution:

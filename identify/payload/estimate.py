@@ -22,18 +22,12 @@ from identify.inertia.pseudo import inertia_about_frame
 from identify.payload.chart import ELEMENTS, UNITS, derivative_by_moments
 from identify.payload.prior import PriorScale
 
-__all__ = ["QUANTITIES", "PayloadEstimate", "Spread", "is_measured"]
+__all__ = ["QUANTITIES", "PayloadEstimate", "Spread"]
 
 QUANTITIES = ("mass", "com", "inertia")
 Mark = Literal["measured", "prior-dominated"]
 
-_BEATEN = 1 / 5  # a standard deviation below this part of the prior's is a measurement
 _INERTIAS = np.trace(UNITS, axis1=1, axis2=2)[:, None, None] * np.eye(3) - UNITS  # of unit second moments
-
-
-def is_measured(variance: ArrayLike, prior: ArrayLike) -> NDArray[np.bool_]:
-    """Whether data have brought a variance so far below the prior's that they, not it, decide the value."""
-    return np.asarray(np.asarray(variance) < _BEATEN**2 * np.asarray(prior))
 
 
 @dataclass(frozen=True)
@@ -107,9 +101,9 @@ class PayloadEstimate:
         """Whether the data tell: mass (), com (3,), inertia (3, 3)."""
         variances = np.diag(self.covariance)
         return {
-            "mass": is_measured(variances[0], self.scale.mass**2),
-            "com": is_measured(variances[1:4], self.scale.com**2),
-            "inertia": is_measured(*self.moment_variances(np.eye(3))),
+            "mass": self.scale.measured("mass", variances[0], self.scale.mass**2),
+            "com": self.scale.measured("com", variances[1:4], self.scale.com**2),
+            "inertia": self.scale.measured("inertia", *self.moment_variances(np.eye(3))),
         }
 
     def moment_variances(self, axes: Array) -> tuple[Array, Array]:

@@ -73,7 +73,7 @@ class InformationFactor:
         count = self._table.shape[1] - 1
         gone = np.arange(self._biases, count)[columns]
         kept = np.setdiff1d(np.arange(count), gone)
-        upper = _triangular(self._table[:, [*gone.tolist(), *kept.tolist(), count]])[len(gone) :]
+        upper = _triangular(self._table[:, [*gone.tolist(), *kept.tolist(), count]])[len(gone) :, len(gone) :]
         self._table = np.zeros_like(self._table)
         self._table[np.ix_(kept, np.append(kept, count))] = upper[: len(kept)]
         self._table[gone, gone] = _FAINT

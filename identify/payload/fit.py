@@ -89,5 +89,5 @@ def _fit_terms(
     for side, three in zip(SIDES, (values[:, :3], values[:, 3:]), strict=True):
         lifted = WrenchChannels(side, known, False, tool)
         rows, offset = lifted.rows(lifted.coefficients(terms), None, loaded=True)
-        channels.append(ChannelRows(side, lifted, rows, sign * three - offset))
+        channels.append(ChannelRows(side, lifted, rows, sign * three - offset, moved=lifted.moved))
     return fit_rows(channels, "sensor", known, prior or ObjectPrior(), bias_sign=sign)

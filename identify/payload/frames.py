@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from identify.arrays import Array, frozen
-from identify.payload.estimate import PayloadEstimate, is_measured
+from identify.payload.estimate import PayloadEstimate
 
 __all__ = ["PayloadFrames", "PrincipalInertia", "as_json", "in_frames", "principal_inertia"]
 
@@ -59,7 +59,7 @@ def principal_inertia(estimate: PayloadEstimate) -> PrincipalInertia:
     axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
     moments = second.sum() - second
     variance, prior = estimate.moment_variances(axes)
-    measured = is_measured(np.diag(variance), np.diag(prior))
+    measured = estimate.scale.measured("inertia", np.diag(variance), np.diag(prior))
     told = measured | ("inertia" in estimate.scale.given)
     angles = np.empty(3)
     for k in range(3):

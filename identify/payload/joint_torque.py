@@ -61,7 +61,7 @@ def fit_joint_torque(
         DirectChannels(),
         columns.reshape(-1, joints, 10),
         torques.reshape(-1, joints),
-        offset_std,
+        bias_std=offset_std,
     )
     return fit_rows([channels], frame, _UNUSED, prior or ObjectPrior())
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from identify.arrays import Array, frozen
 from identify.errors import ProblemError
@@ -25,6 +25,12 @@ _DENSITY = 1000.0  # [kg/m3]: between packed goods (300) and metal parts (8000),
 _VAGUE_SHAPE = 4.5  # log; nu = 0.1: gives way to any data
 _VAGUE_MASS = 5.0  # log; 1 kg, a factor of 150 either way
 _REACH = 0.3  # [m]; how far from a gripper's sensor a centre of mass can be
+_BEATEN_IF_GIVEN = 1 / 3  # a standard deviation below this part of the prior's is a measurement
+_BEATEN = {
+    "mass": 1 / 10,
+    "com": 1 / 10,
+    "inertia": 1 / 40,
+}  # of what is merely plausible; moments to about 5 %
 _LEAST_MASS = 0.1  # [kg]; a mass is measured if it is known to a fraction of this or of itself
 
 
@@ -39,6 +45,11 @@ class PriorScale:
     com: float
     moment: float
     given: tuple[str, ...] = ()
+
+    def measured(self, quantity: str, variance: ArrayLike, prior: ArrayLike) -> NDArray[np.bool_]:
+        """Whether data have brought a variance so far below the prior's that they, not it, decide the value."""
+        part = _BEATEN_IF_GIVEN if quantity in self.given else _BEATEN[quantity]
+        return np.asarray(np.asarray(variance) < part**2 * np.asarray(prior))
 
 
 @dataclass(frozen=True)
