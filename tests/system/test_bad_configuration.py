@@ -75,7 +75,8 @@ def test_a_limit_the_wrong_way_round(bench: Bench) -> None:
 def test_a_missing_model_file(bench: Bench) -> None:
     bench.robot["model"] = "gone.xml"
     check_refused(
-        bench.run(), r".*/robot\.yaml:\d+: model: no file .*/gone\.xml; put it beside robot\.yaml, got 'gone\.xml'"
+        bench.run(),
+        r".*/robot\.yaml:\d+: model: no file .*/gone\.xml; put it beside robot\.yaml, got 'gone\.xml'",
     )
 
 

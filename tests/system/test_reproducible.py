@@ -16,6 +16,8 @@ from mcap.reader import make_reader
 if TYPE_CHECKING:
     from tests.system.conftest import Bench, Process, Run
 
+pytestmark = pytest.mark.xdist_group("reproducible")  # the tests share one session; run it once
+
 BURN = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
 
 

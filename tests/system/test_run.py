@@ -18,6 +18,8 @@ from heft.configs import default_session
 if TYPE_CHECKING:
     from tests.system.conftest import Bench, Run
 
+pytestmark = pytest.mark.xdist_group("run")  # the tests share one session; run it once
+
 STREAMS = {
     "arm.motion",
     "arm.current",
@@ -248,4 +250,18 @@ def test_the_default_session(bench: Bench) -> None:
     for segment in (excitation, validation):
         assert (segment.end_ns - segment.start_ns) * 1e-9 == pytest.approx(24.0, abs=0.01)
     assert run.recording.recovery.ok
+    assert run.json["tracking_error"] < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_in_real_time(bench: Bench) -> None:
+    """Nothing is lost, and every device's clock is found: the host's time runs as the devices' does."""
+    bench.fourier(15.0)
+    run = bench.run(speed="1")
+    assert run.code == 0, run.err
+    assert run.json["lost"] == 0
+    for device, fit in run.json["clock_fits"].items():
+        true = run.truth["clocks"][device]["drift_ppm"]
+        assert (fit["pieces"][0]["skew"] - 1.0) * 1e6 == pytest.approx(-true, abs=5.0), device
     assert run.json["tracking_error"] < 0.02
