@@ -6,6 +6,7 @@ that fails does not stop the others, that is the host's business.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -81,6 +82,14 @@ class Axes:
         self._start[axis], self._since[axis], self._span[axis] = position, t, span
         self._rate[axis], self._velocity[axis], self._acceleration[axis] = rate, velocity, 0.0
 
+    def slow_down(self, axis: int, t: float, deceleration: float) -> float:
+        """Let the setpoint come to rest [rad/s2]; how long that takes [s]."""
+        position, v = self.setpoint(axis, t), float(self._velocity[axis])
+        span = abs(v) / deceleration
+        self.steer(axis, t, position, rate=v, velocity=v, span=span)
+        self._acceleration[axis] = -math.copysign(deceleration, v)
+        return span
+
     def setpoint(self, axis: int, t: float) -> float:
         """Position setpoint of one axis at t [rad]."""
         dt = min(max(t - self._since[axis], 0.0), self._span[axis])
@@ -124,9 +133,15 @@ class ImpedanceAxes(Axes):
     """Springs and dampers whose gains come with every command: torque = kp (p - q) + kd (v - dq) + torque."""
 
     def __init__(
-        self, name: str, plant: Plant, *, bandwidth_hz: PerColumn, on_trip: Callable[[int], None]
+        self,
+        name: str,
+        plant: Plant,
+        *,
+        bandwidth_hz: PerColumn,
+        on_trip: Callable[[int], None],
+        period_s: float = 0.001,
     ) -> None:
-        super().__init__(name, plant, bandwidth_hz=bandwidth_hz, on_trip=on_trip)
+        super().__init__(name, plant, bandwidth_hz=bandwidth_hz, on_trip=on_trip, period_s=period_s)
         n = len(self.names)
         self._kp, self._kd, self._forward, self._limit = (
             np.zeros(n),

@@ -58,6 +58,7 @@ class Bench:
         self.axes = axes
         self.seed = seed
         self.start_ns = clock.now_ns()
+        self.torque_per_ampere = np.ones(len(axes))
         self._inertia, self._viscous = inertia, viscous
         self._load, self._arm, self._sway = load, arm, 2.0 * math.pi * sway_hz
         self._q = np.zeros(len(axes)) if posture is None else posture.astype(np.float64)
@@ -112,7 +113,7 @@ class Bench:
     def wrench(self, t: NDArray[np.float64], window_s: float) -> NDArray[np.float64]:
         """The load's weight as the sensor tilts to and fro about two axes; the window is too short to matter."""
         weight = (self._load + self._held) * _GRAVITY
-        roll, pitch = 0.5 * np.sin(self._sway * t), 0.4 * np.cos(0.7 * self._sway * t)
+        roll, pitch = 0.5 * np.sin(self._sway * t + 1.0), 0.4 * np.cos(0.7 * self._sway * t)
         fx, fy = -weight * np.sin(pitch), weight * np.cos(pitch) * np.sin(roll)
         fz = weight * np.cos(pitch) * np.cos(roll)
         return np.column_stack([fx, fy, fz, -self._arm * fy, self._arm * fx, 0.1 * self._arm * fx])

@@ -33,6 +33,11 @@ class Plant(Protocol):
         """Joint names in order."""
         ...
 
+    @property
+    def torque_per_ampere(self) -> NDArray[np.float64]:
+        """Joint torque per motor current [N m/A], shape (n,)."""
+        ...
+
     # -- time ---------------------------------------------------------------------------------------------------------
 
     def now(self) -> float:

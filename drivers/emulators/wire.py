@@ -37,9 +37,11 @@ class Wire(ABC, Generic[In, Out]):
 
     overrun   frames that the device could not get rid of, because the line is too slow for them
     CHECKED   the line has a checksum of its own (UDP, CAN): what is corrupted on it does not arrive
+    SLACK_NS  waits shorter than this are none [ns]
     """
 
     CHECKED: ClassVar[bool] = False
+    SLACK_NS: ClassVar[int] = SLACK_NS
 
     def __init__(self, name: str, plant: Plant, transport: Transport[In, Out]) -> None:
         self.name = name
@@ -87,7 +89,7 @@ class Wire(ABC, Generic[In, Out]):
             due_ns = self._pace(delivery.item, delivery.due_ns)
             if due_ns - delivery.due_ns > BACKLOG_NS:
                 self.overrun += 1
-            elif self._outbox or due_ns - now_ns > SLACK_NS:
+            elif self._outbox or due_ns - now_ns > self.SLACK_NS:
                 self._outbox.append((due_ns, delivery.item, to))
                 self._filled.set()
             else:
@@ -98,7 +100,7 @@ class Wire(ABC, Generic[In, Out]):
             await self._filled.wait()
             while self._outbox:
                 due_ns, item, to = self._outbox[0]
-                if due_ns - self._clock.now_ns() > SLACK_NS:
+                if due_ns - self._clock.now_ns() > self.SLACK_NS:
                     await self._clock.sleep_until(due_ns)
                     continue  # the cable may have been pulled meanwhile
                 self._outbox.popleft()

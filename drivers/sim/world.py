@@ -81,6 +81,11 @@ class World:
         """Joint names in order."""
         return self.robot.axes
 
+    @property
+    def torque_per_ampere(self) -> NDArray[np.float64]:
+        """Joint torque per motor current [N m/A], shape (n,)."""
+        return self.robot.column("torque_per_ampere")
+
     def rng(self, device: str, purpose: str) -> np.random.Generator:
         """A random stream of its own for one purpose of one device: adding a device changes no other."""
         key = tuple(zlib.crc32(name.encode()) for name in (device, purpose))

@@ -13,6 +13,7 @@ import can
 
 from drivers.errors import ConnectError
 from drivers.transports.multicast_bus import MulticastBus
+from drivers.transports.process_bus import ProcessBus
 from drivers.transports.stamped_socket import widen
 
 __all__ = ["CanSettings", "open_bus"]
@@ -65,11 +66,12 @@ def _open(settings: CanSettings) -> can.BusABC:
             receive_buffer=settings.receive_buffer,
             **extra,
         )
+    if settings.interface == "virtual":
+        protocol = can.CanProtocol.CAN_FD if settings.fd else can.CanProtocol.CAN_20
+        return ProcessBus(settings.channel, protocol, **extra)
     if settings.interface == "socketcan":
         socket.if_nametoindex(settings.channel)  # says "no such device" before anything is open
         extra["fd"] = settings.fd
-    elif settings.interface == "virtual":
-        extra["protocol"] = can.CanProtocol.CAN_FD if settings.fd else can.CanProtocol.CAN_20
     else:
         extra |= {"bitrate": settings.bitrate}
         extra |= {"fd": True, "data_bitrate": settings.data_bitrate} if settings.fd else {}

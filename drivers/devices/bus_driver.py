@@ -1,0 +1,276 @@
+"""Base of the drivers of devices on a CAN bus: a cycle that asks, and a reader that puts the answers together.
+
+Inside `async with` two tasks run: one asks every axis at `rate_hz` (`_exchange`), one takes in what comes
+(`_on_frame`). Both go on whether anybody iterates or not, so a motion can be stopped after its reader has failed. An
+axis that has not answered for `timeout_s` of asking is lost. Whatever fails is raised by the iteration, and stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+
+from pydantic import Field
+
+from drivers.block import Block
+from drivers.devices.bus_load import BusLoad, Traffic
+from drivers.devices.can_options import CanOptions
+from drivers.devices.gatherer import Gatherer, Place
+from drivers.devices.rows import Rows
+from drivers.driver import Context, Driver, Identity
+from drivers.errors import ConnectError, DeviceLost, HeftError, ProtocolError
+from drivers.stream import Stream
+from drivers.transports.can_frame import CanFrame
+from drivers.transports.can_link import CanLink
+from drivers.transports.inbox import Inbox
+
+__all__ = ["BusDriver", "BusOptions", "Positive"]
+
+Positive = Annotated[float, Field(gt=0)]
+O = TypeVar("O", bound="BusOptions")  # noqa: E741 - options
+
+_BLOCK_S = 0.01
+_POLL_NS = 2_000_000
+_PATIENCE = 1.0  # cycles for which missing answers are waited for before the next one begins
+_LOOKS = 5
+
+
+class BusOptions(CanOptions):
+    """Of every driver that asks its axes in a cycle."""
+
+    #: Cycles per second.
+    rate_hz: Positive = 250.0
+    #: Samples per block; left out: 10 ms worth.
+    block: Annotated[int, Field(gt=0)] | None = None
+    #: An axis that has not answered for this long is lost [s].
+    timeout_s: Positive = 0.1
+
+
+class BusDriver(Driver, Generic[O]):
+    """`n` axes on one bus; each subclass adds what it asks and how it reads the answers.
+
+    CHECK   what to look at when an axis does not answer
+    """
+
+    Options: ClassVar[type[BusOptions]]
+    CHECK: ClassVar[str] = "check its power, its number on the bus, the bit rate and the termination"
+
+    def __init__(self, name: str, options: O, context: Context, axes: Sequence[str]) -> None:
+        super().__init__(name, context)
+        self.options = options
+        self.names = tuple(axes)
+        self._period_ns = round(1e9 / options.rate_hz)
+        self._bear = max(2, round(options.timeout_s * options.rate_hz))  # cycles without an answer
+        BusLoad(self._traffic(), options.bitrate).check(name)
+        block = options.block or max(1, round(_BLOCK_S * options.rate_hz))
+        self._rows = tuple(Rows(stream, block, self._publish) for stream in self._make_streams())
+        self._gatherer = self._make_gatherer()
+        self._missed = [0] * len(self.names)
+        self._link = self._make_link()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._outbox: Inbox[Block] = Inbox(name)
+        self._reading = False
+        self._failure: Exception | None = None
+        self._identity: Identity | None = None
+
+    # -- what drivers add ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _traffic(self) -> Sequence[Traffic]:
+        """All that will be sent on the bus."""
+
+    @abstractmethod
+    def _make_streams(self) -> Sequence[Stream]:
+        """The streams, those that are gathered first."""
+
+    @abstractmethod
+    def _places(self) -> Sequence[Sequence[Place]]:
+        """For each frame of a cycle, where its numbers belong; frame f is of axis f % n."""
+
+    @abstractmethod
+    async def _connect(self) -> Identity:
+        """Before the bus is opened for the cycle: find every axis, and prepare it. ConnectError names what is wrong."""
+
+    @abstractmethod
+    async def _exchange(self, due_ns: int) -> None:
+        """One cycle, due at this host time: ask (and command)."""
+
+    @abstractmethod
+    def _on_frame(self, frame: CanFrame) -> None:
+        """What somebody has sent; a ProtocolError counts as corrupt."""
+
+    async def _start(self) -> None:
+        """With the cycle running: let the devices stream."""
+
+    async def _farewell(self) -> None:
+        """Leave the devices as they should be left; the bus may be gone."""
+
+    def _make_link(self) -> CanLink:
+        return CanLink(self.name, self.clock, self.options.settings())
+
+    # -- the life of a driver -----------------------------------------------------------------------------------------
+
+    def redirect(self, endpoint: Mapping[str, Any]) -> None:
+        """Speak to `endpoint` (of an emulator) instead of where the options say; before entering."""
+        known = type(self.options).model_fields
+        self.options = self.options.model_copy(update={k: v for k, v in endpoint.items() if k in known})
+        self._link = self._make_link()
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return tuple(rows.stream for rows in self._rows)
+
+    @property
+    def identity(self) -> Identity:
+        if self._identity is None:
+            raise ConnectError(self.name, "has not been connected; use the driver inside `async with`")
+        return self._identity
+
+    async def __aenter__(self) -> Self:
+        self._failure = None
+        self._missed = [0] * len(self.names)
+        self._gatherer = self._make_gatherer()
+        try:
+            self._identity = await self._connect()
+            await self._link.__aenter__()
+            for what, job in (("reader", self._read()), ("cycle", self._run_cycle())):
+                self._tasks.append(asyncio.create_task(self._guarded(job), name=f"{self.name} {what}"))
+            await self._start()
+        except DeviceLost as exc:
+            await self._release()
+            raise ConnectError(self.name, str(exc).removeprefix(f"{self.name}: ")) from exc
+        except BaseException:
+            await self._release()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        try:
+            await self.stop()
+            with suppress(HeftError):
+                await self._farewell()
+        finally:
+            await self._release()
+
+    async def _release(self) -> None:
+        """End the tasks and close the bus; the bus also when this is cancelled."""
+        try:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        finally:
+            self._tasks.clear()
+            self._link.close()
+
+    async def stop(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._outbox.fail(DeviceLost(self.name, "was stopped"))
+
+    async def __aiter__(self) -> AsyncIterator[Block]:
+        if not self._tasks:
+            raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
+        self._outbox = Inbox(self.name)
+        self._reading = True
+        if self._failure is not None:
+            self._fail(self._failure)
+        while True:
+            try:
+                blocks = await self._outbox.take()
+            except DeviceLost:
+                if self._reading or self._failure is not None:
+                    raise self._failure or DeviceLost(self.name, "lost") from None
+                return
+            for block in blocks:
+                yield block
+
+    # -- the tasks ----------------------------------------------------------------------------------------------------
+
+    async def _guarded(self, job: Coroutine[Any, Any, None]) -> None:
+        try:
+            await job
+        except Exception as exc:
+            self._fail(exc)
+
+    async def _read(self) -> None:
+        while True:
+            for frame in await self._link.receive():
+                if frame.error:
+                    self.counters.corrupt += 1
+                    continue
+                try:
+                    self._on_frame(frame)
+                except ProtocolError:
+                    self.counters.corrupt += 1
+
+    async def _run_cycle(self) -> None:
+        """Cycles on a fixed grid of host time; those that cannot be kept are left out, and counted."""
+        begin_ns, number = self.clock.now_ns(), 0
+        while True:
+            due_ns = begin_ns + number * self._period_ns
+            await self.clock.sleep_until(due_ns)
+            await self._stragglers(due_ns + round(_PATIENCE * self._period_ns))
+            behind = (self.clock.now_ns() - due_ns + self._period_ns // 2) // self._period_ns
+            self.counters.skipped += behind
+            number += behind
+            await self._exchange(begin_ns + number * self._period_ns)
+            number += 1
+
+    async def _stragglers(self, give_up_ns: int) -> None:
+        """Wait for answers that are missing: by time, but also by looks, for this host may have slept itself."""
+        looks = 0
+        while self._gatherer.missing and (self.clock.now_ns() < give_up_ns or looks < _LOOKS):
+            await self.clock.sleep_until(self.clock.now_ns() + self._period_ns // 16)
+            looks += 1
+
+    def _on_ended(self, missing: int) -> None:
+        """A cycle is over; bits of `missing` are frames that did not come."""
+        n = len(self.names)
+        for axis in range(n):
+            silent = missing >> axis & 1 or missing >> (axis + n) & 1
+            self._missed[axis] = self._missed[axis] + 1 if silent else 0
+        lost = [name for name, missed in zip(self.names, self._missed, strict=True) if missed >= self._bear]
+        if lost and self._failure is None:
+            who = "every axis" if len(lost) == n > 1 else self._who(lost)
+            self._fail(
+                DeviceLost(
+                    self.name,
+                    f"{self._link.where}: {who} silent for more than {self.options.timeout_s:g} s (timeout_s); "
+                    f"{self.CHECK}",
+                )
+            )
+
+    def _fail(self, exc: Exception) -> None:
+        """Tell whoever iterates; the first reason stays."""
+        self._failure = self._failure or exc
+        self._gatherer.flush()
+        self._outbox.fail(DeviceLost(self.name, str(self._failure)))
+
+    def _publish(self, block: Block) -> None:
+        if self._reading:
+            self._outbox.put([block])
+
+    def _who(self, axes: Sequence[str]) -> str:
+        """Axes in words, for messages."""
+        return ", ".join(axes)
+
+    def _make_gatherer(self) -> Gatherer:
+        gathered = {p.stream for places in self._places() for p in places}
+        return Gatherer(self._rows[: len(gathered)], self._places(), self.counters, self._on_ended)
+
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something holds; False: it does not within this time, or the bus is gone."""
+        give_up_ns = self.clock.now_ns() + round(seconds * 1e9)
+        while not condition():
+            if self.clock.now_ns() > give_up_ns or not self._alive:
+                return False
+            await self.clock.sleep_until(self.clock.now_ns() + _POLL_NS)
+        return True
+
+    @property
+    def _alive(self) -> bool:
+        """Do the tasks run?"""
+        return bool(self._tasks) and not any(task.done() for task in self._tasks)

@@ -1,0 +1,235 @@
+"""Base of the drivers of drives on a CAN bus: all axes of an arm as one Actuator."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from drivers.devices.bus_driver import BusDriver, BusOptions, Positive
+from drivers.devices.rows import Rows
+from drivers.driver import Actuator, Context
+from drivers.errors import CommandError, DeviceFault, DeviceLost, DriverError
+from drivers.follower import Follower, Mode
+from drivers.setpoints import Setpoints
+from drivers.stream import Column, Role, Stream
+
+__all__ = ["AxisOptions", "CanDrives", "DriveOptions"]
+
+_REST_RAD_S = 0.02
+_REST_TIMEOUT_S = 0.5
+_FIRST_S = 2.0  # for every axis to tell where it is
+
+D = TypeVar("D", bound="DriveOptions")
+
+
+class AxisOptions(BaseModel):
+    """Of one axis, whatever its drive."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Of the controlled stop [rad/s2]: from 2 rad/s it takes 0.3 s.
+    deceleration: Positive = 10.0
+
+
+class DriveOptions(BusOptions):
+    """Of every group of drives."""
+
+    #: The drives stop by themselves when this host has been silent for so long [s].
+    watchdog_s: Positive = 0.2
+    #: Why the drives may be armed without a watchdog of their own. Only where there is nothing better.
+    without_watchdog: Annotated[str, Field(min_length=10)] | None = None
+
+
+class CanDrives(BusDriver[D], Actuator):
+    """Yields `NAME.motion` (n positions, n velocities), `NAME.current` or `NAME.torque` (n), and `NAME.played`.
+
+    Setpoints are followed on this host (`Follower`): each cycle commands the one that is due. A drive that fails, or
+    falls silent, makes all others slow down by their deceleration and then stop for good.
+    """
+
+    Options: ClassVar[type[DriveOptions]]
+
+    def __init__(
+        self, name: str, options: D, context: Context, axes: Sequence[AxisOptions], gathered: Sequence[Stream]
+    ) -> None:
+        self._gathered = tuple(gathered)
+        super().__init__(name, options, context, context.axes)
+        self.axes = context.axes
+        self.watchdog_s: float | None = options.watchdog_s
+        self._follower = Follower(name, self.axes, np.array([a.deceleration for a in axes]))
+        self._epoch_ns = self.clock.now_ns()
+        self._armed = False
+        self._told: set[int] = set()  # axes that have told their position
+        n = len(self.axes)
+        self._raw_position: list[float] = [0.0] * n
+        self._raw_velocity: list[float] = [0.0] * n
+        self._scale, self._offset = self._gathered[0].scale, self._gathered[0].offset
+        self._played: Rows = self._rows[-1]
+
+    # -- what drivers add ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def _enable(self) -> None:
+        """Switch every drive on, holding the follower's reference; DeviceFault names those that do not come."""
+
+    @abstractmethod
+    async def _disable(self) -> None:
+        """Switch every drive off, from standstill or not."""
+
+    def _check_range(self, chunk: Setpoints) -> None:
+        """CommandError where setpoints cannot be sent."""
+
+    # -- streams ------------------------------------------------------------------------------------------------------
+
+    def _make_streams(self) -> Sequence[Stream]:
+        units = {"position": "rad", "velocity": "rad/s", "acceleration": "rad/s2"}
+        columns = tuple(
+            Column(axis, quantity, unit) for quantity, unit in units.items() for axis in self.names
+        )
+        played = Stream(f"{self.name}.played", columns, self.options.rate_hz, role=Role.PLAYED)
+        return (*self._gathered, played)
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._told.clear()
+        self._armed = False
+        self._follower.off()
+        return await super().__aenter__()
+
+    async def __aexit__(self, *exc: object) -> None:
+        try:
+            with suppress(DriverError):
+                await self.disarm()
+        finally:
+            await super().__aexit__(*exc)
+
+    async def _start(self) -> None:
+        await self._until(lambda: len(self._told) == len(self.axes) or self._failure is not None, _FIRST_S)
+        if isinstance(self._failure, DriverError):
+            raise self._failure
+        if len(self._told) < len(self.axes):
+            silent = [axis for i, axis in enumerate(self.axes) if i not in self._told]
+            raise DeviceLost(
+                self.name,
+                f"{self._link.where}: {self._who(silent)} told no position within {_FIRST_S:g} s; {self.CHECK}",
+            )
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    async def arm(self) -> None:
+        self._require_watchdog()
+        self._require_bus()
+        position, velocity = self._measured()
+        if np.abs(velocity).max() > _REST_RAD_S:
+            fastest = int(np.abs(velocity).argmax())
+            raise CommandError(
+                self.name,
+                f"cannot arm while {self.axes[fastest]} moves at {velocity[fastest]:.3f} rad/s (bound {_REST_RAD_S} "
+                "rad/s); wait until the arm stands",
+            )
+        self._failure = None
+        self._follower.arm(position)
+        self._armed = True
+        try:
+            await self._enable()
+        except BaseException:
+            self._armed = False
+            self._follower.off()
+            with suppress(DriverError):
+                await self._disable()
+            raise
+
+    async def position(self) -> NDArray[np.float64]:
+        self._require_bus()
+        return self._measured()[0]
+
+    async def play(self, chunk: Setpoints) -> None:
+        self._check_range(chunk)
+        times = np.asarray(chunk.host_ns - self._epoch_ns, dtype=np.float64) * 1e-9
+        self._follower.play(self._seconds(self.clock.now_ns()), chunk, times)
+
+    async def hold(self) -> None:
+        if not self._armed:
+            return
+        self._require_bus()
+        self._follower.stop(self._seconds(self.clock.now_ns()))
+        await self._until(self._at_rest, _REST_TIMEOUT_S)
+
+    async def disarm(self) -> None:
+        if not self._armed:
+            return
+        self._armed = False
+        self._follower.off()
+        self._require_bus()
+        await self._disable()
+
+    # -- what drivers use ---------------------------------------------------------------------------------------------
+
+    def _tell(self, axis: int, position: float, velocity: float | None = None) -> None:
+        """An axis says where it is, in its own numbers."""
+        self._raw_position[axis] = position
+        if velocity is not None:
+            self._raw_velocity[axis] = velocity
+        self._told.add(axis)
+
+    def _follow(self, due_ns: int) -> NDArray[np.float64]:
+        """The setpoint that is due then: position, velocity, acceleration, shape (3 n,)."""
+        follower = self._follower
+        if follower.mode is Mode.OFF:
+            follower.stand(self._measured()[0])
+        else:
+            follower.follow(self._seconds(due_ns))
+            if follower.failure is not None and self._failure is None:
+                self._fail(follower.failure)
+        return follower.reference
+
+    def _blame(self, fault: DeviceFault) -> None:
+        """A drive is in trouble: the others stop."""
+        if self._failure is None:
+            self._fail(fault)
+
+    def _fail(self, exc: Exception) -> None:
+        first, follower = self._failure is None, self._follower
+        super()._fail(exc)
+        by_itself = exc is follower.failure  # then the axes are at rest already
+        if first and isinstance(exc, DriverError) and not by_itself and follower.mode is not Mode.OFF:
+            follower.give_up(self._seconds(self.clock.now_ns()), exc)
+
+    def _measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Position [rad] and velocity [rad/s], as last told, shape (n,) each."""
+        n = len(self.axes)
+        raw = np.array([*self._raw_position, *self._raw_velocity], dtype=np.float64)
+        si = raw * self._scale[: 2 * n] + self._offset[: 2 * n]
+        return si[:n], si[n:]
+
+    def _at_rest(self) -> bool:
+        return self._follower.at_rest and bool(np.abs(self._measured()[1]).max() < _REST_RAD_S)
+
+    def _seconds(self, t_ns: int) -> float:
+        return (t_ns - self._epoch_ns) * 1e-9
+
+    def _require_bus(self) -> None:
+        """The tasks are alive, or DriverError says why not."""
+        if not self._alive:
+            if isinstance(self._failure, DriverError):
+                raise self._failure
+            raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
+
+    def _require_watchdog(self) -> None:
+        if self.watchdog_s is None and self.options.without_watchdog is None:
+            raise CommandError(
+                self.name,
+                f"{self._unwatched()} without a watchdog of its own: if this program hangs, the arm goes on. Arming "
+                "is refused; set it up, or say under `without_watchdog` in the rig's file why it may be armed anyway",
+            )
+
+    def _unwatched(self) -> str:
+        """The axes without a watchdog, in words."""
+        return "the drives are"

@@ -1,0 +1,155 @@
+"""One cycle of a bus: what every axis tells after one request, put together to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from drivers.devices.rows import Rows
+from drivers.driver import Counters
+
+__all__ = ["Gatherer", "Place"]
+
+
+class Place(NamedTuple):
+    """Where a number of a frame belongs: which stream, and which column of it."""
+
+    stream: int
+    column: int
+
+
+class _Cycle:
+    """What has come of one cycle; bit p of `have` stands for frame p."""
+
+    __slots__ = ("doubtful", "have", "host_ns", "number", "request_ns", "validity", "values")
+
+    def __init__(self, number: int, request_ns: int, widths: Sequence[int]) -> None:
+        self.number = number
+        self.request_ns = request_ns
+        self.host_ns = 0
+        self.have = 0
+        self.doubtful = 0  # frames that may be late ones of the cycle before
+        self.values: list[list[float]] = [[0] * width for width in widths]
+        self.validity: list[list[int] | None] = [None] * len(widths)
+
+
+class Gatherer:
+    """Makes rows of several streams from frames that every cycle expects once each.
+
+    A frame belongs to the cycle in whose time it was received; frames come in the order of their stamps. A cycle is
+    over when all its frames are there, or when a younger one has come; where a frame is missing then, its rows are a
+    gap. CAN frames carry no number: one that comes after the next request cannot be told from the answer to that one,
+    until that one comes too; then the first was late, and is left out.
+
+    places   for each frame, where its numbers belong
+    ended    is told the frames that were missing, as bits, whenever a cycle is over
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Rows],
+        places: Sequence[Sequence[Place]],
+        counters: Counters,
+        ended: Callable[[int], None],
+    ) -> None:
+        self._rows = rows
+        self._places = places
+        self._counters = counters
+        self._ended = ended
+        self._all = (1 << len(places)) - 1
+        self._needs = [
+            sum(1 << frame for frame, wanted in enumerate(places) if any(p.stream == s for p in wanted))
+            for s in range(len(rows))
+        ]
+        self._widths = [r.stream.width for r in rows]
+        self._running: _Cycle | None = None
+        self._before: _Cycle | None = None  # while frames of it may still be on their way to us
+        self._overdue = 0  # frames that the cycle before had to do without
+        self._number = 0
+
+    @property
+    def missing(self) -> int:
+        """Frames of the running cycle that have not come, as bits."""
+        return 0 if self._running is None else self._all & ~self._running.have
+
+    def begin(self, request_ns: int) -> int:
+        """A request has left [ns, host time]: a new cycle; its number."""
+        self._close()
+        self._before = self._running
+        self._running = _Cycle(self._number, request_ns, self._widths)
+        self._number += 1
+        return self._running.number
+
+    def put(
+        self, frame: int, values: Sequence[float], host_ns: int, flags: Mapping[int, int] | None = None
+    ) -> None:
+        """The numbers of one frame; `flags` are codes of `Validity` by the number's index."""
+        cycle, bit = self._before, 1 << frame
+        running = self._running
+        if cycle is None or (running is not None and host_ns >= running.request_ns):
+            self._close()
+            cycle = running
+        if cycle is None:
+            self._counters.duplicate += 1  # its cycle is complete
+            return
+        if cycle.have & bit:
+            if not cycle.doubtful & bit:
+                self._counters.duplicate += 1
+                return
+            self._counters.late += 1
+            cycle.doubtful &= ~bit
+        elif cycle is running and self._overdue & bit:
+            cycle.doubtful |= bit
+        cycle.have |= bit
+        cycle.host_ns = max(cycle.host_ns, host_ns)
+        self._enter(cycle, self._places[frame], values, flags)
+        if cycle.have == self._all and not cycle.doubtful:
+            if cycle is running:
+                self._running = None
+            else:
+                self._before = None
+            self._end(cycle)
+
+    def flush(self) -> None:
+        """Yield what is complete; nothing more will come."""
+        for rows in self._rows:
+            rows.flush()
+
+    def _enter(
+        self,
+        cycle: _Cycle,
+        places: Sequence[Place],
+        values: Sequence[float],
+        flags: Mapping[int, int] | None,
+    ) -> None:
+        for value, (stream, column) in zip(values, places, strict=True):
+            cycle.values[stream][column] = value
+        for index, code in (flags or {}).items():
+            stream, column = places[index]
+            validity = cycle.validity[stream]
+            if validity is None:
+                validity = cycle.validity[stream] = [0] * self._widths[stream]
+            validity[column] = code
+
+    def _close(self) -> None:
+        """Nothing more comes of the cycle before."""
+        if self._before is not None:
+            cycle, self._before = self._before, None
+            self._end(cycle)
+
+    def _end(self, cycle: _Cycle) -> None:
+        missing = self._overdue = self._all & ~cycle.have
+        for stream, (rows, needs) in enumerate(zip(self._rows, self._needs, strict=True)):
+            if not needs & missing:
+                rows.add(
+                    cycle.number,
+                    cycle.values[stream],
+                    cycle.host_ns,
+                    request_ns=cycle.request_ns,
+                    validity=cycle.validity[stream],
+                )
+        if missing:
+            self._counters.lost += 1
+        else:
+            self._counters.received += 1
+        self._ended(missing)

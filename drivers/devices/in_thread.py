@@ -1,0 +1,33 @@
+"""Blocking libraries, at set-up only, in a thread that a cancelled driver does not leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["Abandoned", "in_thread"]
+
+T = TypeVar("T")
+
+
+class Abandoned(Exception):
+    """The driver does not want the answer any more; raised inside the thread."""
+
+
+async def in_thread(work: Callable[[threading.Event], T]) -> T:
+    """The result of `work(abandon)`, run in a thread.
+
+    When this is cancelled, `abandon` is set and the thread waited for: `work` looks at it between two blocking calls.
+    """
+    abandon = threading.Event()
+    future = asyncio.get_running_loop().run_in_executor(None, work, abandon)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        abandon.set()
+        await asyncio.wait([future])
+        if not future.cancelled():
+            future.exception()  # nobody else will look at it
+        raise

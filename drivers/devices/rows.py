@@ -1,0 +1,66 @@
+"""Rows of one stream on their way into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from drivers.block import Block
+from drivers.stream import Stream
+
+__all__ = ["Rows"]
+
+
+class Rows:
+    """Gathers rows and yields a block when `block` of them are there, or when a number is missing.
+
+    yield_  takes a finished block
+    """
+
+    def __init__(self, stream: Stream, block: int, yield_: Callable[[Block], None]) -> None:
+        self.stream = stream
+        self._block = block
+        self._yield = yield_
+        self._first = 0
+        self._values: list[Sequence[float]] = []
+        self._validity: list[Sequence[int]] = []
+        self._host_ns: list[int] = []
+        self._request_ns: list[int] = []
+
+    def add(
+        self,
+        sequence: int,
+        values: Sequence[float],
+        host_ns: int,
+        *,
+        request_ns: int | None = None,
+        validity: Sequence[int] | None = None,
+    ) -> None:
+        """One row of the stream: k values and, where not all are good, k codes of `Validity`."""
+        if sequence != self._first + len(self._host_ns):
+            self.flush()
+        if not self._host_ns:
+            self._first = sequence
+        self._values.append(values)
+        self._validity.append((0,) * len(values) if validity is None else validity)
+        self._host_ns.append(host_ns)
+        if request_ns is not None:
+            self._request_ns.append(request_ns)
+        if len(self._host_ns) >= self._block:
+            self.flush()
+
+    def flush(self) -> None:
+        """Yield what is there."""
+        if not self._host_ns:
+            return
+        block = Block(
+            self.stream,
+            self._first,
+            np.array(self._host_ns, dtype=np.int64),
+            np.array(self._values, dtype=self.stream.dtype),
+            np.array(self._validity, dtype=np.uint8),
+            np.array(self._request_ns, dtype=np.int64) if self._request_ns else None,
+        )
+        self._values, self._validity, self._host_ns, self._request_ns = [], [], [], []
+        self._yield(block)

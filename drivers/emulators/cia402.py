@@ -1,0 +1,218 @@
+"""CiA 402 drives that are not there: one CANopen node per joint, on one bus.
+
+At SYNC every drive takes up the target that it was sent since the last one, goes there within one interpolation period,
+samples position, velocity and current, and answers with its TPDOs, those with the lowest identifiers first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from drivers.emulators.axes import Axes
+from drivers.emulators.can_wire import CanWire
+from drivers.emulators.canopen_node import CanopenNode
+from drivers.emulators.cia402_drive import Cia402Drive
+from drivers.emulators.drive_model import DriveModel, DriveOptions, Positive
+from drivers.emulators.emulator import Emulator
+from drivers.emulators.plant import Plant
+from drivers.errors import OptionError
+from drivers.transports.can_frame import CanFrame
+
+__all__ = ["Cia402", "Cia402Node", "Cia402Options"]
+
+_WATCH_NS = 10_000_000
+_SYNC = 0x080
+_CSP = 8
+
+
+class Cia402Node(BaseModel):
+    """One drive as it was set up with its maker's tool."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    node: Annotated[int, Field(ge=1, le=127)]
+    #: Position units for a turn of the joint, and the reading where the joint's position is 0.
+    counts_per_turn: float = 524288.0
+    zero: int = 0
+    #: Rated current [A] and torque at the motor [N m]: 6075, 6076.
+    rated_current: Positive = 10.0
+    rated_torque: Positive = 10.0
+    #: Turns of the motor for one of the joint.
+    gear: Positive = 1.0
+    serial: int = 1000
+
+
+class Cia402Options(DriveOptions):
+    """An arm of drives."""
+
+    #: One per joint, in the order of the joints; left out: nodes 1, 2, ... with the values above.
+    nodes: tuple[Cia402Node, ...] | None = None
+    #: Largest distance from the setpoint (6065) [rad], and deceleration of a quick stop (6085) [rad/s2].
+    following_error: Positive = 0.2
+    quick_stop: Positive = 20.0
+    #: What a drive does after a quick stop (605A): 2 switches off, 6 stays.
+    quick_stop_option: Annotated[int, Field(ge=1, le=8)] = 2
+    #: Objects that these drives do not have.
+    without: tuple[int, ...] = ()
+    vendor: int = 0x4EF7
+    #: Device profile in object 1000.
+    profile: int = 402
+
+
+class Cia402(Emulator[Cia402Options, CanWire]):
+    """n drives on one bus."""
+
+    Options = Cia402Options
+
+    def __init__(self, name: str, options: Cia402Options, plant: Plant) -> None:
+        super().__init__(name, options, plant)
+        n = len(plant.axes)
+        nodes = options.nodes or tuple(Cia402Node(node=i + 1, serial=1001 + i) for i in range(n))
+        if len(nodes) != n:
+            raise OptionError(f"{name}.nodes: {len(nodes)} drives for {n} joints ({', '.join(plant.axes)})")
+        self._outgoing: list[CanFrame] = []
+        self._t = 0.0
+        axes = Axes(
+            name,
+            plant,
+            bandwidth_hz=options.bandwidth_hz,
+            on_trip=self._on_trip,
+            period_s=1.0 / options.servo_hz,
+        )
+        self._model = DriveModel(name, options, plant, axes)
+        self._nodes = nodes
+        self.drives = [self._make_drive(axes, i, node) for i, node in enumerate(nodes)]
+        self._show(0.0)
+
+    def _make_wire(self) -> CanWire:
+        return CanWire(self.name, self.plant, self.options.settings())
+
+    def _make_drive(self, axes: Axes, axis: int, config: Cia402Node) -> Cia402Drive:
+        o = self.options
+        node = CanopenNode(
+            config.node,
+            o.profile,
+            identity=(o.vendor, 402, 1, config.serial),
+            name="Emulated CiA 402 drive",
+            version="1.0",
+            on_write=lambda index, value: self.drives[axis].on_write(index, value, self._t),
+        )
+        turn = abs(config.counts_per_turn) / (2.0 * math.pi)
+        add = node.objects.add
+        add(0x6007, 0, "h", 0, writable=True)
+        add(0x603F, 0, "H")
+        add(0x6040, 0, "H", 0, writable=True)
+        add(0x6041, 0, "H", 0x240)
+        add(0x605A, 0, "h", o.quick_stop_option, writable=True)
+        add(0x6060, 0, "b", 0, writable=True)
+        add(0x6061, 0, "b", 0)
+        add(0x6064, 0, "i")
+        add(0x6065, 0, "I", round(o.following_error * turn), writable=True)
+        add(0x606C, 0, "i")
+        add(0x6071, 0, "h", 0, writable=True)
+        add(0x6075, 0, "I", round(1000 * config.rated_current))
+        add(0x6076, 0, "I", round(1000 * config.rated_torque))
+        add(0x6077, 0, "h")
+        add(0x6078, 0, "h")
+        add(0x607A, 0, "i", 0, writable=True)
+        add(0x6085, 0, "I", round(o.quick_stop * turn), writable=True)
+        for index, above, below in ((0x608F, round(2 * math.pi * turn), 1), (0x6091, 1, 1)):
+            add(index, 0, "B", 2)
+            add(index, 1, "I", above)
+            add(index, 2, "I", below)
+        add(0x60C2, 0, "B", 2)
+        add(0x60C2, 1, "B", 1, writable=True)
+        add(0x60C2, 2, "b", -3, writable=True)
+        add(0x60FF, 0, "i", 0, writable=True)
+        add(0x6502, 0, "I", 1 << (_CSP - 1))
+        node.preset_pdo(0x1800, (0x60410010, 0x60610008), 255)
+        node.preset_pdo(0x1400, (0x60400010, 0x60600008), 255)
+        for index in o.without:
+            node.objects.remove(index)
+        return Cia402Drive(
+            node,
+            axes,
+            axis,
+            counts_per_turn=config.counts_per_turn,
+            zero=config.zero,
+            following_error=o.following_error,
+            quick_stop=o.quick_stop,
+            send=self._outgoing.append,
+        )
+
+    # -- the bus ------------------------------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._listen(), name=f"emulator {self.name} bus")
+            tasks.create_task(self._watch(), name=f"emulator {self.name} watch")
+
+    async def _listen(self) -> None:
+        while True:
+            for frame in await self.wire.receive():
+                if frame.error or frame.extended or frame.remote:
+                    continue
+                self.plant.advance(frame.host_ns)
+                self._t = self.plant.seconds(frame.host_ns)
+                if frame.id == _SYNC:
+                    self._synchronise()
+                else:
+                    self._take(frame)
+                await self._flush()
+
+    def _take(self, frame: CanFrame) -> None:
+        for drive in self.drives:
+            before = drive.statusword
+            self._outgoing += drive.node.receive(frame, self._t)
+            if drive.statusword != before:
+                drive.node.objects[0x6041, 0] = drive.statusword
+                self._outgoing += drive.node.events()
+
+    def _synchronise(self) -> None:
+        for drive in self.drives:
+            drive.node.take_up()
+            objects = drive.node.objects
+            drive.steer(self._t, objects[0x60C2, 1] * 10.0 ** objects[0x60C2, 2])
+        self._show(self._t)
+        answers = [frame for drive in self.drives for frame in drive.node.synchronous()]
+        self._outgoing += sorted(answers, key=lambda frame: frame.id)
+
+    def _show(self, t: float) -> None:
+        """Let every drive read its sensors."""
+        q, v, torque = self._model.measure(t)
+        current = torque / self.plant.torque_per_ampere
+        for i, (drive, config) in enumerate(zip(self.drives, self._nodes, strict=True)):
+            sign = math.copysign(1.0, config.counts_per_turn)
+            drive.limited = bool(self.status & 1 << 11)
+            drive.show(
+                t,
+                float(q[i]),
+                round(float(v[i]) / drive.scale),
+                round(sign * 1000.0 * float(current[i]) / config.rated_current),
+                round(sign * 1000.0 * float(torque[i]) / (config.gear * config.rated_torque)),
+            )
+
+    async def _watch(self) -> None:
+        """Heartbeats in both directions."""
+        while True:
+            await self.clock.sleep_until(self.clock.now_ns() + _WATCH_NS)
+            self._t = t = self.plant.now()
+            for drive in self.drives:
+                before = drive.statusword
+                drive.watch(t)
+                if drive.statusword != before:
+                    drive.node.objects[0x6041, 0] = drive.statusword
+                    self._outgoing += drive.node.events()
+                self._outgoing += drive.node.heartbeats(t)
+            await self._flush()
+
+    async def _flush(self) -> None:
+        while self._outgoing:
+            await self.wire.send(self._outgoing.pop(0))
+
+    def _on_trip(self, axis: int) -> None:
+        self.drives[axis].trip(self.plant.seconds(self.clock.now_ns()))
