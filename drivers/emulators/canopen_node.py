@@ -45,6 +45,7 @@ class CanopenNode:
         self._sdo = SdoServer(self.objects)
         self._layouts: dict[int, Layout] = {}
         self._latched: dict[int, bytes] = {}  # RPDOs that wait for SYNC
+        self._sent: dict[int, float] = {}  # when an event-driven TPDO was sent last [s]
         self._syncs = 0
         self._told = -1e9  # when the last heartbeat was sent [s]
         self._heard: dict[int, float] = {}
@@ -73,14 +74,13 @@ class CanopenNode:
                 for sub in range(1, 9):
                     add(index + pdo + 0x200, sub, "I", 0, writable=True)
 
-    def preset_pdo(self, index: int, words: tuple[int, ...], kind: int, *, on: bool = True) -> None:
+    def preset_pdo(self, index: int, words: tuple[int, ...], kind: int, *, timer_ms: int = 0) -> None:
         """A PDO as the node has it when it is switched on: communication object, mapping, transmission type."""
-        self.objects[index, 2] = kind
+        self.objects[index, 2], self.objects[index, 5] = kind, timer_ms
         for sub, word in enumerate(words, 1):
             self.objects[index + 0x200, sub] = word
         self.objects[index + 0x200, 0] = len(words)
-        if on:
-            self.objects[index, 1] = self.objects[index, 1] & ~_OFF
+        self.objects[index, 1] = self.objects[index, 1] & ~_OFF
 
     # -- what the host sends ------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class CanopenNode:
         """Answers to a frame that is not SYNC."""
         identifier, data = frame.id, frame.data
         if identifier == 0x000 and len(data) == 2 and data[1] in (0, self.number):
-            yield from self._order(data[0])
+            yield from self._order(data[0], t)
         elif identifier == 0x600 + self.number and len(data) == 8 and self.state != STOPPED:
             yield from self._serve(data)
         elif 0x701 <= identifier <= 0x77F and len(data) == 1:
@@ -96,9 +96,10 @@ class CanopenNode:
         elif self.state == OPERATIONAL:
             self._take(identifier, data)
 
-    def _order(self, order: int) -> Iterator[CanFrame]:
+    def _order(self, order: int, t: float) -> Iterator[CanFrame]:
         if order in _ORDERS:
             self.state = _ORDERS[order]
+            yield from self.events(t)
         elif order in (0x81, 0x82):
             self.state = PRE_OPERATIONAL
             self._latched.clear()
@@ -148,11 +149,15 @@ class CanopenNode:
                 if 1 <= kind <= 240 and not self.objects[index, 1] & _OFF and self._syncs % kind == 0:
                     yield self._pack(index)
 
-    def events(self) -> Iterator[CanFrame]:
-        """Something has changed: the TPDOs that are sent for that."""
+    def events(self, t: float, *, timed: bool = False) -> Iterator[CanFrame]:
+        """TPDOs that are sent because something has changed; `timed`: because their event timer has run out at t [s]."""
         if self.state == OPERATIONAL:
             for index in range(0x1800, 0x1804):
-                if self.objects[index, 2] >= 254 and not self.objects[index, 1] & _OFF:
+                if self.objects[index, 2] < 254 or self.objects[index, 1] & _OFF:
+                    continue
+                timer = self.objects[index, 5] * 1e-3
+                if not timed or (timer and t - self._sent.get(index, -1e9) >= timer):
+                    self._sent[index] = t
                     yield self._pack(index)
 
     def emergency(self, code: int, register: int, more: bytes = bytes(5)) -> CanFrame:

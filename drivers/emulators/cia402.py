@@ -76,6 +76,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             raise OptionError(f"{name}.nodes: {len(nodes)} drives for {n} joints ({', '.join(plant.axes)})")
         self._outgoing: list[CanFrame] = []
         self._t = 0.0
+        self._shown: dict[Cia402Drive, tuple[int, int]] = {}
         axes = Axes(
             name,
             plant,
@@ -129,7 +130,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         add(0x60C2, 2, "b", -3, writable=True)
         add(0x60FF, 0, "i", 0, writable=True)
         add(0x6502, 0, "I", 1 << (_CSP - 1))
-        node.preset_pdo(0x1800, (0x60410010, 0x60610008), 255)
+        node.preset_pdo(0x1800, (0x60410010, 0x60610008), 255, timer_ms=20)
         node.preset_pdo(0x1400, (0x60400010, 0x60600008), 255)
         for index in o.without:
             node.objects.remove(index)
@@ -166,11 +167,16 @@ class Cia402(Emulator[Cia402Options, CanWire]):
 
     def _take(self, frame: CanFrame) -> None:
         for drive in self.drives:
-            before = drive.statusword
             self._outgoing += drive.node.receive(frame, self._t)
-            if drive.statusword != before:
-                drive.node.objects[0x6041, 0] = drive.statusword
-                self._outgoing += drive.node.events()
+            self._tell_changes(drive)
+
+    def _tell_changes(self, drive: Cia402Drive) -> None:
+        """Event-driven TPDOs, where state or mode have changed."""
+        objects, shown = drive.node.objects, (drive.statusword, drive.node.objects[0x6061, 0])
+        if self._shown.get(drive) != shown:
+            self._shown[drive] = shown
+            objects[0x6041, 0] = drive.statusword
+            self._outgoing += drive.node.events(self._t)
 
     def _synchronise(self) -> None:
         for drive in self.drives:
@@ -202,11 +208,9 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             await self.clock.sleep_until(self.clock.now_ns() + _WATCH_NS)
             self._t = t = self.plant.now()
             for drive in self.drives:
-                before = drive.statusword
                 drive.watch(t)
-                if drive.statusword != before:
-                    drive.node.objects[0x6041, 0] = drive.statusword
-                    self._outgoing += drive.node.events()
+                self._tell_changes(drive)
+                self._outgoing += drive.node.events(t, timed=True)
                 self._outgoing += drive.node.heartbeats(t)
             await self._flush()
 
