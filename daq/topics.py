@@ -5,7 +5,19 @@ A subscription is a name, or the beginning of names where it ends in `/`: `block
 
 from __future__ import annotations
 
-__all__ = ["BLOCKS", "CLOCK", "COUNTS", "EVENT", "PROGRESS", "STATE", "block", "matches", "stream_of"]
+__all__ = [
+    "BLOCKS",
+    "CLOCK",
+    "COUNTS",
+    "EVENT",
+    "PROGRESS",
+    "STATE",
+    "WORKERS",
+    "block",
+    "matches",
+    "stream_of",
+    "worker",
+]
 
 BLOCKS = "block/"  #: Blocks of all streams: `block/arm.motion`
 STATE = "state"  #: the session's state and its reason, whenever it changes
@@ -13,11 +25,17 @@ EVENT = "event"  #: what happened, once: segments, pick-ups, faults
 PROGRESS = "progress"  #: where the session stands, a few times a second
 CLOCK = "clock"  #: offset, skew and residual of each device's clock
 COUNTS = "counts"  #: of each topic, the number of messages published so far; the subscriber reads it itself
+WORKERS = "worker/"  #: what workers have to say: `worker/NAME/progress`, `worker/NAME/result`
 
 
 def block(stream: str) -> str:
     """Topic of the Blocks of one stream."""
     return BLOCKS + stream
+
+
+def worker(name: str, what: str) -> str:
+    """Topic of what the worker of that name says: `progress` or `result`."""
+    return f"{WORKERS}{name}/{what}"
 
 
 def stream_of(topic: str) -> str:

@@ -94,6 +94,10 @@ class Channel:
         """Ask a publisher for the topics that begin like this."""
         self._require_open().setsockopt_string(zmq.SUBSCRIBE, topic)
 
+    def set_option(self, option: int, value: int) -> None:
+        """Change a socket option while it is open."""
+        self._require_open().setsockopt(option, value)
+
     def close(self) -> None:
         """Close at once: what has not left is dropped. May be called twice."""
         if self._socket is not None:

@@ -6,7 +6,7 @@ import ipaddress
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -71,6 +71,19 @@ class Endpoint:
         return Path(self.address) if self.scheme == "ipc" and not self.address.startswith("@") else None
 
     @property
+    def archive(self) -> Endpoint:
+        """Where the archive of a session is whose telemetry is here: the next port, or beside the file."""
+        if self.port is None:
+            return Endpoint.parse(f"{self.scheme}://{self.address}.archive")
+        return Endpoint.parse(str(replace(self, port=self.port and self.port + 1)))
+
+    @property
+    def reachable(self) -> Endpoint:
+        """Where a peer on this host connects: every address of a host is also the loopback's."""
+        everywhere = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+        return replace(self, address=everywhere.get(self.address, self.address))
+
+    @property
     def is_local(self) -> bool:
         """Whether only this host can reach it."""
         if self.scheme != "tcp":
@@ -98,7 +111,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The three channels of one session."""
+    """The channels of one session; that of its archive follows from telemetry."""
 
     telemetry: Endpoint
     control: Endpoint
@@ -108,9 +121,14 @@ class Endpoints:
         self.control.require_local("control")
         self.stop.require_local("stop")
 
+    @property
+    def archive(self) -> Endpoint:
+        """What was published, for those who missed some: see `daq.archive`."""
+        return self.telemetry.archive
+
     @classmethod
     def under(cls, folder: Path, *, telemetry: str | Endpoint | None = None) -> Self:
-        """All three in one folder; telemetry elsewhere where it is given."""
+        """All in one folder; telemetry, and with it the archive, elsewhere where it is given."""
         return cls(
             telemetry=Endpoint.parse(telemetry or f"ipc://{folder / 'telemetry'}"),
             control=Endpoint.parse(f"ipc://{folder / 'control'}"),

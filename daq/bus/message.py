@@ -115,9 +115,11 @@ class Descriptions:
         return stream
 
 
-def encode_block(block: Block, header: bytes, topic: bytes, descriptions: Descriptions) -> tuple[bytes, ...]:
-    """Parts of a message that carries a Block."""
-    return topic, header, descriptions.pack(block.stream), codec.encode(block)
+def encode_block(
+    stream: Stream, data: bytes, header: bytes, topic: bytes, descriptions: Descriptions
+) -> tuple[bytes, ...]:
+    """Parts of a message that carries a Block of a stream, `data` being its bytes as in the recording."""
+    return topic, header, descriptions.pack(stream), data
 
 
 def encode_json(value: Any, header: bytes, topic: bytes) -> tuple[bytes, ...]:

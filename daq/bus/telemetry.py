@@ -8,12 +8,17 @@
             message.block, message.lost
 
 The publisher binds and never waits: what a slow subscriber does not take is dropped, and the subscriber
-counts it. So nothing that must not lose a sample (safety, the recorder) is a subscriber.
+counts it. So nothing that must not lose a sample (safety, the recorder) is a subscriber. Only a replay has time to
+wait: it publishes patiently, and nobody loses anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -28,9 +33,13 @@ from daq.bus.endpoint import Endpoint
 from daq.bus.gaps import Gaps
 from daq.bus.message import Descriptions, Header, Message, decode, encode_block, encode_json
 from daq.bus.security import Security
+from daq.record import codec
 from drivers.block import Block
+from drivers.stream import Stream
 
-__all__ = ["Publisher", "Subscriber"]
+__all__ = ["Publisher", "Subscriber", "new_session"]
+
+_log = logging.getLogger("heft.bus")
 
 #: Messages that wait on each side for a slow subscriber before some are dropped: seconds of traffic.
 HIGH_WATER = 1000
@@ -38,6 +47,9 @@ HIGH_WATER = 1000
 COUNT_EVERY_NS = 1_000_000_000
 #: From this size on a copy costs more than the bookkeeping that avoids it [byte].
 _ZERO_COPY = 65_536
+#: How long a patient publisher waits for a subscriber that takes nothing at all [s], and how often it looks [s].
+STALLED_S = 10.0
+_LOOK_S = 0.001
 
 
 class Publisher:
@@ -46,6 +58,7 @@ class Publisher:
     session      names this publisher's life; sequence numbers begin at 0 in it
     replay       what is published comes from a recording
     high_water   messages kept for each subscriber that lags behind
+    patient      drop nothing: what a subscriber cannot take yet is kept, and `room` waits until it has left
     """
 
     def __init__(
@@ -55,15 +68,16 @@ class Publisher:
         session: str | None = None,
         replay: bool = False,
         high_water: int = HIGH_WATER,
+        patient: bool = False,
         context: zmq.asyncio.Context | None = None,
         security: Security | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
-        self.session = session or uuid4().hex[:12]
+        self.session = session or new_session()
         self._replay = replay
-        self._channel = Channel(
-            "telemetry", zmq.PUB, options={zmq.SNDHWM: high_water}, context=context, security=security
-        )
+        self._kept: deque[Sequence[bytes]] = deque()
+        options: dict[int, int] = {zmq.SNDHWM: high_water, zmq.XPUB_NODROP: int(patient)}
+        self._channel = Channel("telemetry", zmq.PUB, options=options, context=context, security=security)
         self._descriptions = Descriptions()
         self._counts: dict[str, int] = {}
         self._counted_ns: int | None = None
@@ -82,15 +96,53 @@ class Publisher:
 
     def publish(self, block: Block) -> None:
         """Publish a Block under its stream's topic. Never waits, whoever lags behind."""
-        name = topics.block(block.stream.name)
-        parts = encode_block(block, self._header(name, is_block=True), name.encode(), self._descriptions)
-        self._channel.send_now(parts, copy=len(parts[-1]) < _ZERO_COPY)
-        if len(block):
-            self._publish_counts(int(block.host_ns[-1]))
+        self.publish_encoded(
+            block.stream, codec.encode(block), int(block.host_ns[-1]) if len(block) else None
+        )
+
+    def publish_encoded(self, stream: Stream, data: bytes, last_ns: int | None) -> None:
+        """Publish a Block by its bytes as in the recording, and the host time of its last sample [ns]."""
+        name = topics.block(stream.name)
+        header = self._header(name, is_block=True)
+        self._send(encode_block(stream, data, header, name.encode(), self._descriptions))
+        if last_ns is not None:
+            self._publish_counts(last_ns)
 
     def publish_json(self, topic: str, value: Any) -> None:
         """Publish a JSON value. Never waits; what JSON cannot say (NaN, infinity) becomes null."""
-        self._channel.send_now(encode_json(value, self._header(topic, is_block=False), topic.encode()))
+        self._send(encode_json(value, self._header(topic, is_block=False), topic.encode()))
+
+    def begin_session(self) -> None:
+        """From here on another session: a new id, counted from 0. For a replay that jumps."""
+        self.session = new_session()
+        self._counts.clear()
+        self._counted_ns = None
+
+    async def room(self) -> None:
+        """Return when all that was published has left; a patient publisher's wait for its subscribers.
+
+        One that takes nothing for STALLED_S holds the others up no longer: from then on it loses messages.
+        """
+        since = time.monotonic()
+        while self._kept:
+            try:
+                self._channel.send_now(self._kept[0])
+            except zmq.Again:  # ZMQ does not signal room on a publishing socket
+                if time.monotonic() - since > STALLED_S:
+                    _log.warning("a subscriber takes nothing for %g s; it will lose messages", STALLED_S)
+                    self._channel.set_option(zmq.XPUB_NODROP, 0)
+                await asyncio.sleep(_LOOK_S)
+            else:
+                self._kept.popleft()
+                since = time.monotonic()
+
+    def _send(self, parts: Sequence[bytes]) -> None:
+        try:
+            if self._kept:
+                raise zmq.Again
+            self._channel.send_now(parts, copy=len(parts[-1]) < _ZERO_COPY)
+        except zmq.Again:
+            self._kept.append(parts)
 
     def _publish_counts(self, now_ns: int) -> None:
         if self._counted_ns is None:
@@ -103,6 +155,11 @@ class Publisher:
         sequence = self._counts.get(topic, 0)
         self._counts[topic] = sequence + 1
         return Header(self.session, sequence, self._replay, is_block).encode()
+
+
+def new_session() -> str:
+    """An id that no other session has."""
+    return uuid4().hex[:12]
 
 
 class Subscriber:

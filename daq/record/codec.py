@@ -13,7 +13,7 @@ from daq.errors import RecordingError
 from drivers.block import Block
 from drivers.stream import Stream
 
-__all__ = ["DTYPES", "VERSION", "decode", "decode_runs", "encode", "size_of"]
+__all__ = ["DTYPES", "VERSION", "decode", "decode_runs", "encode", "size_of", "split", "times"]
 
 MAGIC = b"HEFT"
 VERSION = 1
@@ -51,25 +51,7 @@ def encode(block: Block) -> bytes:
 
 def decode(data: bytes, stream: Stream) -> Block:
     """Inverse of `encode`; arrays are read-only views of `data`. Anything else raises RecordingError."""
-    if len(data) < HEADER.size:
-        raise RecordingError(
-            f"{stream.name}: a Block of {len(data)} bytes, its header alone has {HEADER.size}"
-        )
-    magic, version, flags, n, k, sequence, dtype_name, zero = HEADER.unpack_from(data)
-    if magic != MAGIC:
-        raise RecordingError(f"{stream.name}: a Block begins with {magic!r}, expected {MAGIC!r}")
-    if version != VERSION:
-        raise RecordingError(
-            f"{stream.name}: a Block of version {version}, this program reads {VERSION}; "
-            "read it with the version of Heft that wrote it (see the recording's metadata)"
-        )
-    dtype = DTYPES.get(dtype_name)
-    if dtype is None or dtype != np.dtype(stream.dtype) or k != stream.width or zero or flags & ~7:
-        raise RecordingError(
-            f"{stream.name}: a Block of {k} columns {dtype_name!r} with flags {flags:#x}, "
-            f"the channel describes {stream.width} columns {stream.dtype!r}"
-        )
-    expected = size_of(n, k, dtype.itemsize, flags)
+    flags, n, k, sequence, dtype, expected = _head(data, 0, stream)
     if len(data) != expected:
         raise RecordingError(f"{stream.name}: a Block of {len(data)} bytes, its header says {expected}")
     at = HEADER.size
@@ -87,6 +69,25 @@ def decode(data: bytes, stream: Stream) -> Block:
     else:
         validity = np.zeros((n, k), np.uint8)
     return Block(stream, sequence, host_ns, values, validity, request_ns, ticks)
+
+
+def split(joined: bytes, stream: Stream) -> Iterator[bytes]:
+    """Blocks that stand one after the other, each as `encode` made it. Anything else raises RecordingError."""
+    at = 0
+    while at < len(joined):
+        end = at + _head(joined, at, stream)[-1]
+        if end > len(joined):
+            raise RecordingError(
+                f"{stream.name}: the last Block is cut, {end - len(joined)} bytes are missing"
+            )
+        yield joined[at:end]
+        at = end
+
+
+def times(data: bytes) -> tuple[int, NDArray[np.int64]]:
+    """Sequence number and host times [ns] (N,) of a Block as `split` gives it."""
+    _, _, _, n, _, sequence, _, _ = HEADER.unpack_from(data)
+    return sequence, np.frombuffer(data, "<i8", n, HEADER.size)
 
 
 def decode_runs(messages: Iterable[bytes], stream: Stream) -> Iterator[Block]:
@@ -131,6 +132,29 @@ def _joined(run: list[bytes], stream: Stream) -> Iterator[Block]:
     values = take(first.values.dtype, k)
     validity = take(np.dtype(np.uint8), k) if flags & HAS_VALIDITY else np.zeros(values.shape, np.uint8)
     yield Block(stream, first.sequence, host_ns, values, validity, request_ns, ticks)
+
+
+def _head(data: bytes, at: int, stream: Stream) -> tuple[int, int, int, int, np.dtype[Any], int]:
+    """Flags, N, k, sequence number, type and length in bytes of the Block that begins at `at`."""
+    if len(data) - at < HEADER.size:
+        raise RecordingError(
+            f"{stream.name}: a Block of {len(data) - at} bytes, its header alone has {HEADER.size}"
+        )
+    magic, version, flags, n, k, sequence, dtype_name, zero = HEADER.unpack_from(data, at)
+    if magic != MAGIC:
+        raise RecordingError(f"{stream.name}: a Block begins with {magic!r}, expected {MAGIC!r}")
+    if version != VERSION:
+        raise RecordingError(
+            f"{stream.name}: a Block of version {version}, this program reads {VERSION}; "
+            "read it with the version of Heft that wrote it (see the recording's metadata)"
+        )
+    dtype = DTYPES.get(dtype_name)
+    if dtype is None or dtype != np.dtype(stream.dtype) or k != stream.width or zero or flags & ~7:
+        raise RecordingError(
+            f"{stream.name}: a Block of {k} columns {dtype_name!r} with flags {flags:#x}, "
+            f"the channel describes {stream.width} columns {stream.dtype!r}"
+        )
+    return flags, n, k, sequence, dtype, size_of(n, k, dtype.itemsize, flags)
 
 
 def size_of(n: int, k: int, itemsize: int, flags: int) -> int:

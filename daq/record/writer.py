@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
+from numpy.typing import NDArray
 
 from daq.errors import RecordError
 from daq.record import layout
 from daq.record.chunk import Chunk
-from daq.record.codec import DTYPES, encode
+from daq.record.codec import DTYPES, encode, times
 from daq.record.extent import Extent
 from daq.record.file import McapFile, Raw
 from daq.record.standard import Standard, standard
@@ -115,16 +116,18 @@ class Writer:
         if not samples:
             return
         entry = self._entries[block.stream.name]
-        first_ns, last_ns = int(np.minimum.reduce(block.host_ns)), int(np.maximum.reduce(block.host_ns))
-        entry.section.chunk.add(entry.blocks, block.sequence, last_ns, first_ns, encode(block))
-        entry.extent.grow(samples, first_ns, last_ns)
-        if entry.section.chunk.size >= CHUNK_BYTES:
-            self._close(entry.section)
-            self.counts[block.stream.name] = entry.extent.samples
+        self._add(entry, block.sequence, block.host_ns, encode(block))
         entry.unpacked.append(block)
         self._unpacked_bytes += samples * len(entry.messages.image)
         if self._unpacked_bytes >= CHUNK_BYTES:
             self._close_display()
+
+    def encoded(self, stream: Stream, data: bytes) -> None:
+        """Add a Block by its bytes, as `codec.split` gives them, and no standard messages: for programs alone."""
+        self.describe(stream)
+        sequence, host_ns = times(data)
+        if len(host_ns):
+            self._add(self._entries[stream.name], sequence, host_ns, data)
 
     def event(self, t_ns: int, facts: str) -> None:
         """Add an event at host time `t_ns`; `facts` is its JSON text."""
@@ -161,6 +164,14 @@ class Writer:
             layout.EXTENTS_NOTE, {name: entry.extent.to_json() for name, entry in self._entries.items()}
         )
         self._file.finish()
+
+    def _add(self, entry: _Entry, sequence: int, host_ns: NDArray[np.int64], data: bytes) -> None:
+        first_ns, last_ns = int(np.minimum.reduce(host_ns)), int(np.maximum.reduce(host_ns))
+        entry.section.chunk.add(entry.blocks, sequence, last_ns, first_ns, data)
+        entry.extent.grow(len(host_ns), first_ns, last_ns)
+        if entry.section.chunk.size >= CHUNK_BYTES:
+            self._close(entry.section)
+            self.counts[entry.stream.name] = entry.extent.samples
 
     def _close(self, section: _Section) -> None:
         self._file.chunk(section.chunk)

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from daq.bus.message import Descriptions, Header, decode, encode_block, encode_json
 from daq.errors import BusError
+from daq.record import codec
 from drivers import Block, Column, Role, Stream
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
@@ -49,7 +50,7 @@ def blocks(draw: st.DrawFn) -> Block:
 @given(blocks(), NAMES, st.integers(0, 2**64 - 1), st.booleans())
 def test_a_block_comes_back_as_it_was(block: Block, session: str, sequence: int, replay: bool) -> None:
     header = Header(session, sequence, replay, is_block=True)
-    parts = encode_block(block, header.encode(), b"block/x", Descriptions())
+    parts = encode_block(block.stream, codec.encode(block), header.encode(), b"block/x", Descriptions())
     message = decode(parts, Descriptions())
     assert (message.topic, message.session, message.sequence) == ("block/x", session, sequence)
     assert message.replay is replay
@@ -106,7 +107,15 @@ def test_arbitrary_parts_raise_only_bus_errors(parts: list[bytes]) -> None:
 
 @given(blocks(), st.data())
 def test_damaged_parts_raise_only_bus_errors(block: Block, data: st.DataObject) -> None:
-    parts = list(encode_block(block, Header("s", 1, False, True).encode(), b"block/x", Descriptions()))
+    parts = list(
+        encode_block(
+            block.stream,
+            codec.encode(block),
+            Header("s", 1, False, True).encode(),
+            b"block/x",
+            Descriptions(),
+        )
+    )
     which = data.draw(st.integers(0, 3))
     damaged = bytearray(parts[which])
     damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))

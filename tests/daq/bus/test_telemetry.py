@@ -215,3 +215,55 @@ def test_topics() -> None:
     assert not topics.matches("block/arm", "block/arm.motion")
     with pytest.raises(ValueError, match="is not a topic of Blocks"):
         topics.stream_of("state")
+
+
+async def test_a_patient_publisher_loses_nothing_to_a_slow_subscriber(
+    make_block: Callable[..., Block],
+) -> None:
+    """Far more than the high-water marks hold, while the subscriber sleeps: it gets all of them, in order."""
+    async with (
+        Publisher("tcp://127.0.0.1:*", replay=True, patient=True, high_water=5) as publisher,
+        Subscriber(publisher.endpoint, [topics.BLOCKS], high_water=5) as subscriber,
+    ):
+        arrived: list[int] = []
+
+        async def listen() -> None:
+            async for message in subscriber:
+                assert message.replay
+                assert message.block is not None
+                arrived.append(message.block.sequence)
+                if len(arrived) % 100 == 1:
+                    await asyncio.sleep(0.01)
+
+        listening = asyncio.create_task(listen())
+        while not arrived:
+            publisher.publish(make_block(0))
+            await publisher.room()
+            await asyncio.sleep(0.01)
+        for index in range(1, 2001):
+            publisher.publish(make_block(10 * index, samples=50))
+            await publisher.room()
+        while arrived[-1] != 20_000:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        assert arrived[-2000:] == list(range(10, 20_001, 10))
+        assert subscriber.lost == 0
+
+
+async def test_a_subscriber_that_stalls_does_not_hold_up_a_patient_publisher_for_ever(
+    make_block: Callable[..., Block], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("daq.bus.telemetry.STALLED_S", 0.1)
+    async with (
+        Publisher("tcp://127.0.0.1:*", patient=True, high_water=2) as publisher,
+        Subscriber(publisher.endpoint, [topics.BLOCKS], high_water=2) as subscriber,
+    ):
+        first = asyncio.create_task(subscriber.receive())
+        while not first.done():
+            publisher.publish(make_block())
+            await asyncio.sleep(0.01)
+        for _ in range(500):
+            publisher.publish(make_block(0, samples=2000))
+            await publisher.room()
+    assert "takes nothing for 0.1 s; it will lose messages" in caplog.text

@@ -1,0 +1,193 @@
+"""Requests and their answers: a server with handlers by name, and a client that waits for each answer.
+
+Which endpoints a channel may use, and what it is for, is its own business: `daq.bus.control`, `daq.archive`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import zmq
+import zmq.asyncio
+
+from daq.bus.channel import Channel
+from daq.bus.endpoint import Endpoint
+from daq.bus.security import Security
+from daq.errors import BusError, HeftError, RemoteError
+
+__all__ = ["Handler", "Reply", "Request", "RequestClient", "RequestServer"]
+
+_log = logging.getLogger("heft.bus")
+_OK, _REFUSED = b"ok", b"error"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A command by name, with a JSON object and raw buffers."""
+
+    name: str
+    payload: Mapping[str, Any]
+    buffers: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a handler answers, again a JSON object and raw buffers."""
+
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    buffers: tuple[Any, ...] = ()
+
+
+Handler = Callable[[Request], Awaitable[Reply | None]]
+
+
+class RequestServer:
+    """Answers requests while inside `async with`, each in a task of its own, begun in the order of arrival.
+
+    What a handler raises goes to the client as text; an error that is not Heft's own is logged here too.
+
+    channel   what the requests are about, in messages
+    mode      permissions of an ipc endpoint's file, where they matter
+    """
+
+    def __init__(
+        self,
+        channel: str,
+        endpoint: str | Endpoint,
+        handlers: Mapping[str, Handler],
+        *,
+        mode: int | None = None,
+        context: zmq.asyncio.Context | None = None,
+        security: Security | None = None,
+    ) -> None:
+        self.endpoint = Endpoint.parse(endpoint)
+        self._handlers = dict(handlers)
+        self._mode = mode
+        self._channel = Channel(channel, zmq.ROUTER, context=context, security=security)
+        self._server: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self.endpoint = self._channel.bind(self.endpoint, mode=self._mode)
+        self._server = asyncio.create_task(self._serve(), name=f"{self._channel.name} server")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._server is not None
+        try:
+            self._server.cancel()
+            (failure,) = await asyncio.gather(self._server, return_exceptions=True)
+        finally:
+            self._channel.close()
+        if isinstance(failure, Exception) and exc[0] is None:
+            raise failure
+
+    async def _serve(self) -> None:
+        async with asyncio.TaskGroup() as answers:
+            while True:
+                parts = await self._channel.receive()
+                if len(parts) >= 4:
+                    client, number, name, *_ = parts
+                    job = self._answer(client, number, parts[2:])
+                    answers.create_task(job, name=f"{self._channel.name} {name!r}")
+                else:
+                    text = "%s: a message of %d parts is no request; ignored"
+                    _log.warning(text, self._channel.name, len(parts))
+
+    async def _answer(self, client: bytes, number: bytes, parts: Sequence[bytes]) -> None:
+        try:
+            request = _decode_request(parts)
+            handler = self._handlers.get(request.name)
+            if handler is None:
+                known = ", ".join(sorted(self._handlers))
+                raise BusError(f"there is no command {request.name!r}; there are {known}")
+            reply = await handler(request) or Reply()
+            answer = [_OK, _to_json(reply.payload), *reply.buffers]
+        except HeftError as exc:
+            answer = [_REFUSED, _to_json({"kind": type(exc).__name__, "text": str(exc)})]
+        except Exception as exc:
+            _log.exception("%s: internal error", self._channel.name)
+            text = f"internal error: {type(exc).__name__}: {exc}"
+            answer = [_REFUSED, _to_json({"kind": type(exc).__name__, "text": text})]
+        await self._channel.send([client, number, *answer])
+
+
+class RequestClient:
+    """Sends requests, one at a time; for a long one beside others open a second client."""
+
+    def __init__(
+        self,
+        channel: str,
+        endpoint: str | Endpoint,
+        *,
+        timeout_s: float = 5.0,
+        context: zmq.asyncio.Context | None = None,
+        security: Security | None = None,
+    ) -> None:
+        self.endpoint = Endpoint.parse(endpoint)
+        self._timeout_s = timeout_s
+        # IMMEDIATE: a request never waits in a queue for a server that is not there, to be carried out later.
+        self._channel = Channel(
+            channel, zmq.DEALER, options={zmq.IMMEDIATE: 1}, context=context, security=security
+        )
+        self._numbers = itertools.count()
+        self._turn = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        self._channel.connect(self.endpoint)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._channel.close()
+
+    async def request(
+        self,
+        name: str,
+        payload: Mapping[str, Any] | None = None,
+        buffers: Sequence[Any] = (),
+        *,
+        timeout_s: float | None = None,
+    ) -> Reply:
+        """The server's answer. RemoteError: it refused, in its words; BusError: no answer in `timeout_s`."""
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
+        async with self._turn:
+            number = next(self._numbers).to_bytes(8, "little")
+            sent = False
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._channel.send([number, name.encode(), _to_json(payload or {}), *buffers])
+                    sent = True
+                    while (parts := await self._channel.receive())[0] != number:
+                        pass  # the late answer to a request that was given up
+            except TimeoutError:
+                what = "did not answer" if sent else "cannot be reached"
+                may = "; the command may still be carried out" if sent else ""
+                raise BusError(
+                    f"{name}: the session at {self.endpoint} {what} within {timeout_s:g} s{may}; "
+                    "check that it runs"
+                ) from None
+        _, status, answer, *rest = parts
+        value = json.loads(answer)
+        if status != _OK:
+            raise RemoteError(name, value["kind"], value["text"])
+        return Reply(value, tuple(rest))
+
+
+def _decode_request(parts: Sequence[bytes]) -> Request:
+    try:
+        payload = json.loads(parts[1])
+        name = parts[0].decode()
+    except ValueError as exc:
+        raise BusError(f"a request cannot be read: {exc}") from exc
+    if not isinstance(payload, dict):
+        raise BusError(f"{name}: the payload is {type(payload).__name__}, expected a JSON object")
+    return Request(name, payload, tuple(parts[2:]))
+
+
+def _to_json(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
