@@ -18,9 +18,23 @@ from mcap.records import Channel
 from daq.record import layout
 from daq.record.extent import Extent
 
-__all__ = ["ChunkEntry", "DamageError", "Message", "Survey", "messages", "survey", "unpack"]
+__all__ = [
+    "CHUNK",
+    "RECORD",
+    "ChunkEntry",
+    "DamageError",
+    "Encoded",
+    "Message",
+    "Survey",
+    "entry_at",
+    "messages",
+    "survey",
+    "unpack",
+]
 
 RECORD = struct.Struct("<BQ")  # opcode, length of the body
+CHUNK = struct.Struct("<BQQQQII")  # opcode, length, first and last log time, size, CRC, length of compression
+_SIZE = struct.Struct("<Q")
 _HEAD = struct.Struct("<QQQI")  # of a chunk: first and last log time, uncompressed size, CRC
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, sequence, log time, publish time
 _SAMPLES = struct.Struct("<I")  # of a Block, after magic, version and flags
@@ -58,6 +72,13 @@ class Message(NamedTuple):
     end: int
 
 
+class Encoded(NamedTuple):
+    """A message by itself: its log time, host clock [ns], and its data."""
+
+    log_ns: int
+    data: bytes
+
+
 @dataclass(slots=True)
 class Survey:
     """What is in a chunk: the channels it defines, those with messages, and how much of each stream."""
@@ -67,6 +88,23 @@ class Survey:
     start_ns: int = 0
     end_ns: int = 0
     extents: dict[str, Extent] = field(default_factory=dict)
+
+
+def entry_at(file: BinaryIO, at: int) -> ChunkEntry | None:
+    """The chunk at an offset, None where the lengths in its header do not agree."""
+    file.seek(at)
+    head = file.read(CHUNK.size + 8 + _SIZE.size)
+    if len(head) < CHUNK.size + 8 + _SIZE.size:
+        return None
+    opcode, length, start_ns, end_ns, uncompressed, _, name_length = CHUNK.unpack_from(head)
+    if opcode != Opcode.CHUNK or name_length > 8:
+        return None
+    name = head[CHUNK.size : CHUNK.size + name_length]
+    (compressed,) = _SIZE.unpack_from(head, CHUNK.size + name_length)
+    if length != CHUNK.size - RECORD.size + name_length + _SIZE.size + compressed:
+        return None
+    compression = name.decode("ascii", "replace")
+    return ChunkEntry(at, RECORD.size + length, compression, compressed, uncompressed, start_ns, end_ns)
 
 
 def unpack(file: BinaryIO, entry: ChunkEntry) -> bytes:

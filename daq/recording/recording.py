@@ -19,8 +19,8 @@ from daq.record import layout
 from daq.record.codec import decode, decode_runs
 from daq.record.extent import Extent
 from daq.record.file import MAGIC
-from daq.recording.chunks import ChunkEntry, DamageError, messages, survey, unpack
-from daq.recording.columns import Columns
+from daq.recording.chunks import ChunkEntry, DamageError, Encoded, messages, survey, unpack
+from daq.recording.columns import NO_TIME, Columns
 from daq.recording.contents import Contents, read_attachment, read_index
 from daq.recording.event import Event, Segment, segments
 from daq.recording.recovery import DamagedChunk, Recovery
@@ -120,6 +120,18 @@ class Recording:
         for data in self._messages(name, start_ns, end_ns):
             yield from _cut(decode(data, stream), start_ns, end_ns)
 
+    def chunks(self, name: str) -> Iterator[tuple[ChunkEntry, list[Encoded]]]:
+        """The whole chunks of a stream in the order of the file: where each is, and its Blocks as they stand there."""
+        self._stream(name)
+        return self._chunks(self._channels[name])
+
+    @property
+    def event_texts(self) -> Iterator[Encoded]:
+        """Events as they stand in the file: JSON texts."""
+        if self._event_channel is not None:
+            for _, texts in self._chunks(self._event_channel):
+                yield from texts
+
     def columns(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Columns:
         """All samples of a stream (with `start_ns <= host time < end_ns`) as arrays."""
         stream = self._stream(name)
@@ -185,19 +197,28 @@ class Recording:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what was recorded: of each stream by name, its description and its Blocks by number.
+        """SHA-256 of what was recorded: of each stream by name, its description and its samples in order.
 
-        It does not depend on how the Blocks are packed into the file.
+        It does not depend on how samples are cut into Blocks, nor on how Blocks are packed into the file.
         """
         total = hashlib.sha256()
-        for name in sorted(self.streams):
-            total.update(json.dumps(self.streams[name].to_dict()).encode())
-            hashes = [
-                (decode(data, self.streams[name]).sequence, hashlib.sha256(data).digest())
-                for data in self._messages(name)
-            ]
-            for _, digest in sorted(hashes):
-                total.update(digest)
+        for name, stream in sorted(self.streams.items()):
+            total.update(json.dumps(stream.to_dict()).encode())
+            parts = [hashlib.sha256() for _ in range(6)]
+            for run in decode_runs(self._messages(name), stream):
+                none = np.full(len(run), NO_TIME)
+                arrays = (
+                    np.arange(run.sequence, run.next_sequence),
+                    run.host_ns,
+                    none if run.request_ns is None else run.request_ns,
+                    none if run.ticks is None else run.ticks,
+                    run.values,
+                    run.validity,
+                )
+                for part, array in zip(parts, arrays, strict=True):
+                    part.update(np.ascontiguousarray(array).data)
+            for part in parts:
+                total.update(part.digest())
         return total.hexdigest()
 
     @property
@@ -222,6 +243,13 @@ class Recording:
         self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
     ) -> Iterator[bytes]:
         """Messages of a channel, from the chunks with log times in `start_ns <= t < latest_ns`."""
+        for _, found in self._chunks(channel, start_ns, latest_ns):
+            for message in found:
+                yield message.data
+
+    def _chunks(
+        self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
+    ) -> Iterator[tuple[ChunkEntry, list[Encoded]]]:
         with self.path.open("rb") as file:
             for entry in self._contents.chunks:
                 if (
@@ -232,8 +260,7 @@ class Recording:
                     continue
                 data = self._unpack(file, entry)
                 if data is not None:
-                    for message in messages(data, channel):
-                        yield data[message.start : message.end]
+                    yield entry, [Encoded(m.log_ns, data[m.start : m.end]) for m in messages(data, channel)]
 
     def _unpack(self, file: BinaryIO, entry: ChunkEntry) -> bytes | None:
         """A chunk's records; None, and entered as damaged, where they are not what was written."""

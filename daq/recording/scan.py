@@ -18,17 +18,13 @@ from mcap.opcode import Opcode
 
 from daq.record.extent import Extent
 from daq.record.file import MAGIC
-from daq.recording.chunks import RECORD, ChunkEntry, DamageError, survey, unpack
+from daq.recording.chunks import CHUNK, RECORD, DamageError, entry_at, survey, unpack
 from daq.recording.contents import Contents, read_attachment, read_metadata
 from daq.recording.recovery import DamagedChunk
 
 __all__ = ["scan"]
 
-_CHUNK = struct.Struct(
-    "<BQQQQII"
-)  # opcode, length, first and last log time, size, CRC, length of compression
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, bytes of entries
-_SIZE = struct.Struct("<Q")
 _COMPRESSIONS = (b"lz4", b"zstd")
 _WINDOW = 1 << 20
 _CHECKED = frozenset({Opcode.CHUNK, Opcode.ATTACHMENT, Opcode.METADATA})
@@ -100,7 +96,7 @@ def _take(contents: Contents, file: BinaryIO, opcode: int, at: int, end: int) ->
 
 
 def _take_chunk(contents: Contents, file: BinaryIO, at: int, end: int) -> bool:
-    entry = _chunk_at(file, at)
+    entry = entry_at(file, at)
     if entry is None or entry.offset + entry.length != end:
         contents.damaged.append(DamagedChunk(at, "its header is damaged"))
         return False
@@ -126,26 +122,10 @@ def _anchors(file: BinaryIO, size: int) -> Iterator[int]:
             window = _read(file, start, _WINDOW + len(mark) - 1)
             hit = window.find(mark)
             while hit >= 0:
-                at = start + hit - (_CHUNK.size - 4)
-                if at >= len(MAGIC) and _chunk_at(file, at) is not None:
+                at = start + hit - (CHUNK.size - 4)
+                if at >= len(MAGIC) and entry_at(file, at) is not None:
                     yield at
                 hit = window.find(mark, hit + 1)
-
-
-def _chunk_at(file: BinaryIO, at: int) -> ChunkEntry | None:
-    """The chunk at an offset, None where the lengths in its header do not agree."""
-    head = _read(file, at, _CHUNK.size + 8 + _SIZE.size)
-    if len(head) < _CHUNK.size + 8 + _SIZE.size:
-        return None
-    opcode, length, start_ns, end_ns, uncompressed, _, name_length = _CHUNK.unpack_from(head)
-    if opcode != Opcode.CHUNK or name_length > 8:
-        return None
-    name = head[_CHUNK.size : _CHUNK.size + name_length]
-    (compressed,) = _SIZE.unpack_from(head, _CHUNK.size + name_length)
-    if length != _CHUNK.size - RECORD.size + name_length + _SIZE.size + compressed:
-        return None
-    compression = name.decode("ascii", "replace")
-    return ChunkEntry(at, RECORD.size + length, compression, compressed, uncompressed, start_ns, end_ns)
 
 
 def _read(file: BinaryIO, offset: int, length: int) -> bytes:
