@@ -8,20 +8,20 @@ happens, it stops in one order: trajectory, hold, drives off, sensors off, recor
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from daq import topics
+from daq.archive.live import LiveStore
+from daq.archive.source import LiveSource
 from daq.bus import setpoint_codec
 from daq.bus.control import ControlClient, ControlServer, Handler, Reply, Request
 from daq.bus.endpoint import Endpoints
 from daq.bus.stop import StopListener
-from daq.bus.telemetry import Publisher
 from daq.clock import HostClock
 from daq.config.session import SessionConfig, Step
 from daq.errors import CheckError, RecordError, RemoteError, SafetyStop
@@ -35,6 +35,7 @@ from daq.rig import Rig
 from daq.session.ledger import Ledger
 from daq.session.outcome import Outcome
 from daq.session.progress import Progress
+from daq.session.truth import write_truth
 from daq.trajectory.checks import Check
 from drivers.block import Block
 from drivers.driver import Driver, Gripper
@@ -69,7 +70,8 @@ class Session:
     """`await Session(...).run()` does it all and returns the Outcome, whatever happened on the way.
 
     `checks` are what the caller adds to position, velocity and acceleration (torque, collision). `attachments` are
-    files that travel inside the recording, `notes` facts for its metadata.
+    files that travel inside the recording, `notes` facts for its metadata. `followers` will come for the data, by name,
+    with a function that says whether they are still alive: when all is over, `run` waits for them.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Session:
         checks: Sequence[Check] = (),
         attachments: Mapping[str, bytes] | None = None,
         notes: Mapping[str, Mapping[str, str]] | None = None,
+        followers: Mapping[str, Callable[[], bool]] | None = None,
     ) -> None:
         self._draft = make_plan(
             config, checks=checks
@@ -94,8 +97,11 @@ class Session:
         self._checks = checks
         self._attachments = attachments or {}
         self._notes = notes or {}
+        self._followers = followers or {}
         self._rig = Rig(config.rig, clock, seed)
         self._recorder = Recorder(self.file, clock)
+        store = LiveStore(lambda: self._recorder.path)
+        self._source = LiveSource(endpoints.telemetry, config.name, store, clock.utc_offset_ns)
         arm = self._rig.actuators[0].name if self._rig.actuators else "arm"
         self._sent = sent_stream(arm, config.rig.robot.axes, config.rate_hz)
         self._ledger = Ledger()
@@ -112,8 +118,10 @@ class Session:
         return self._machine.state
 
     def stop(self, reason: str) -> None:
-        """Ask for a controlled stop, as an operator does; when it is over there is nothing left to stop."""
-        if not self._machine.state.final:
+        """Ask for a controlled stop, as an operator does; when it is over, there are only followers to wait for."""
+        if self._machine.state.final:
+            self._source.server.release()
+        else:
             self._ask_to_stop(_Stop(State.ABORTED, reason))
 
     async def run(self) -> Outcome:
@@ -123,7 +131,7 @@ class Session:
         """
         start_ns = self._clock.now_ns()
         begun = False
-        async with Publisher(self._endpoints.telemetry) as self._publisher:
+        async with self._source:
             try:
                 async with self._recorder:
                     begun = True
@@ -134,7 +142,16 @@ class Session:
                 if not begun:
                     raise
                 self._blame(exc)
-        truth = self._write_truth()
+            outcome = self._outcome(start_ns)
+            await self._source.end(str(outcome.state), outcome.reason, self._followers)
+        return outcome
+
+    def _outcome(self, start_ns: int) -> Outcome:
+        truth = None
+        try:
+            truth = write_truth(self._rig.world, self.file)
+        except RecordError as exc:
+            self._blame(exc)
         return Outcome(
             state=self._stop.state if self._stop else State.DONE,
             reason=self._stop.reason if self._stop else "",
@@ -299,8 +316,12 @@ class Session:
             self._blame(exc)
 
     async def _read(self, driver: Driver) -> None:
-        async for block in driver:
-            self._take(block)
+        try:
+            async for block in driver:
+                self._take(block)
+        except Exception:
+            self._watch.forget(driver.streams)  # that nothing more comes of it has a reason now
+            raise
 
     def _take(self, block: Block) -> None:
         """The way of one block: judged, recorded, accounted for, published; each whatever the one before says."""
@@ -311,9 +332,10 @@ class Session:
         try:
             self._recorder.block(block)
         except RecordError as exc:
+            self._source.disown()
             self._blame(exc)
         self._ledger.enter(block)
-        self._publisher.publish(block)
+        self._source.block(block)
 
     async def _watch_silence(self) -> None:
         """Look regularly whether every stream still comes."""
@@ -328,7 +350,7 @@ class Session:
             snapshot = self._progress.snapshot(
                 self._clock.now_ns(), self._machine.state, self._ledger, self._watch.worst_tracking
             )
-            self._publisher.publish_json(topics.PROGRESS, snapshot)
+            self._source.publish_json(topics.PROGRESS, snapshot)
 
     async def _listen_for_stop(self) -> None:
         async with StopListener(self._endpoints.stop) as listener:
@@ -355,31 +377,22 @@ class Session:
     # -- what is written and told -----------------------------------
 
     def _write_head(self) -> None:
-        for name, data in self._attachments.items():
-            self._recorder.attach(name, "application/octet-stream", data)
-        for name, note in self._notes.items():
-            self._recorder.note(name, note)
+        for keeper in (self._recorder, self._source):
+            for name, data in self._attachments.items():
+                keeper.attach(name, "application/octet-stream", data)
+            for name, note in self._notes.items():
+                keeper.note(name, note)
+            for stream in self._streams():
+                keeper.describe(stream)
         for stream in self._streams():
-            self._recorder.describe(stream)
             self._ledger.expect(stream)
+        self._source.begin()
 
     def _write_tail(self) -> None:
-        self._recorder.note("clock_fits", {k: fit.to_dict() for k, fit in self._ledger.clock_fits().items()})
-        self._recorder.note("losses", {a.stream: a.to_dict() for a in self._ledger.accounts})
-        self._recorder.note("counters", {driver.name: asdict(driver.counters) for driver in self._rig})
-
-    def _write_truth(self) -> Path | None:
-        """What really happened, beside the recording; a simulated rig knows, and only evaluation reads it."""
-        if self._rig.world is None:
-            return None
-        path = self.file.with_suffix(".truth.json")
-        try:
-            path.write_text(json.dumps(self._rig.world.truth(), indent=1) + "\n", encoding="utf-8")
-        except OSError as exc:
-            path.unlink(missing_ok=True)
-            self._blame(RecordError(f"{path}: cannot be written: {exc.strerror}; free some space"))
-            return None
-        return path
+        for keeper in (self._recorder, self._source):
+            keeper.note("clock_fits", {k: fit.to_dict() for k, fit in self._ledger.clock_fits().items()})
+            keeper.note("losses", {a.stream: a.to_dict() for a in self._ledger.accounts})
+            keeper.note("counters", {driver.name: asdict(driver.counters) for driver in self._rig})
 
     def _streams(self) -> Iterator[Stream]:
         for driver in self._rig:
@@ -389,7 +402,7 @@ class Session:
 
     def _on_state(self, state: State, reason: str) -> None:
         self._event("state", state=str(state), reason=reason)
-        self._publisher.publish_json(topics.STATE, {"state": str(state), "reason": reason})
+        self._source.publish_json(topics.STATE, {"state": str(state), "reason": reason})
 
     def _event(self, name: str, *, t_ns: int | None = None, **facts: Any) -> None:
         t_ns = self._clock.now_ns() if t_ns is None else t_ns
@@ -397,7 +410,7 @@ class Session:
             self._recorder.event(name, t_ns=t_ns, **facts)
         except RecordError as exc:
             self._blame(exc)
-        self._publisher.publish_json(topics.EVENT, {"t_ns": t_ns, "name": name, **facts})
+        self._source.event(name, t_ns=t_ns, **facts)
 
     def _gripper(self, step: Step) -> Gripper:
         if not self._rig.grippers:
