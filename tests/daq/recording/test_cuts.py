@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def pieces(block: Block, rng: np.random.Generator) -> list[Block]:
             request_ns=None if block.request_ns is None else block.request_ns[a:b],
             ticks=None if block.ticks is None else block.ticks[a:b],
         )
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in pairwise(edges)
     ]
 
 
