@@ -16,6 +16,8 @@ __all__ = ["main"]
 COMMANDS = {
     "run": "run an excitation session on hardware or on the simulated rig",
     "identify": "identify the arm from recordings",
+    "export": "write an identified model as URDF, MJCF, CSV or YAML",
+    "compare": "compare results: what moved, and how each predicts the others' data",
     "devices": "which devices there are",
 }
 

@@ -7,6 +7,7 @@
     +-- ProblemError (ValueError)    a question without an answer: an infeasible bound, an inconsistent prior
     +-- SolverError (RuntimeError)   the solver stopped short of the optimum: there is no answer
     +-- ResultError (ValueError)     a file that is not a result
+    +-- ExportError (ValueError)     a result that should not, or cannot, be written as a model file
 
 Each message says what, the value, the bound, and what to do. What does not stop an identification is a line
 in the result's `warnings`, with its number and a remedy.
@@ -18,6 +19,7 @@ from drivers.errors import HeftError
 
 __all__ = [
     "DataError",
+    "ExportError",
     "HeftError",
     "ModelError",
     "ParameterError",
@@ -49,3 +51,7 @@ class SolverError(HeftError, RuntimeError):
 
 class ResultError(HeftError, ValueError):
     """A file that is not a result."""
+
+
+class ExportError(HeftError, ValueError):
+    """A result that should not, or cannot, be written as a model file."""

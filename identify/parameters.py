@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from identify.arrays import Array
 from identify.errors import ParameterError
 
-__all__ = ["JOINT_TERMS", "LINK_TERMS", "JointTerm", "Layout", "parameter_names"]
+__all__ = ["JOINT_TERMS", "LINK_TERMS", "JointTerm", "Layout", "parameter_names", "unit_of"]
 
 LINK_TERMS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 
@@ -57,6 +57,16 @@ def parameter_names(links: Iterable[str], joints: Iterable[str], terms: Iterable
         [f"{link}.{term}" for link in links for term in LINK_TERMS]
         + [f"{joint}.{term}" for joint in joints for term in terms]
     )
+
+
+def unit_of(name: str) -> str:
+    """The unit of a parameter by its name (on a prismatic joint read m for rad and N for N m)."""
+    term = name.rpartition(".")[2]
+    if term in LINK_TERMS:
+        return "kg" if term == "m" else "kg m" if term.startswith("m") else "kg m2"
+    if term in JOINT_TERMS:
+        return JOINT_TERMS[term].unit
+    raise ParameterError(f"no parameter ends in {name!r}; terms are {', '.join((*LINK_TERMS, *JOINT_TERMS))}")
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,18 @@ class Result:
 
         return write(self, Path(path))
 
+    def export_urdf(self, path: Path | str, *, force: bool = False) -> Path:
+        """Write the model as URDF; see `identify.export.export_model`."""
+        from identify.export import export_model
+
+        return export_model(self, path, "urdf", force=force).path
+
+    def export_mjcf(self, path: Path | str, *, force: bool = False) -> Path:
+        """Write the model as MJCF; see `identify.export.export_model`."""
+        from identify.export import export_model
+
+        return export_model(self, path, "mjcf", force=force).path
+
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         from identify.result.document import to_dict

@@ -17,6 +17,7 @@ from identify.robot.check import check_against, reference_model
 from identify.robot.dh import dh_tree
 from identify.robot.limits import Limits
 from identify.robot.model_file import ModelFile, read_mjcf_gravity, read_model
+from identify.robot.model_text import ModelText
 from identify.robot.robot import Robot
 
 __all__ = ["robot_from_config", "robot_from_file"]
@@ -36,6 +37,7 @@ def robot_from_file(
             file.position_limits, file.velocity_limits, np.full(len(file.joints), np.inf), file.torque_limits
         ),
         frames=file.frames,
+        model=ModelText.read(path, tuple(locked)),
     )
     robot = _with_prior(robot, file.inertias, _file_drives(file))
     check_against(file.pinocchio, robot.regressor, file.inertias)
@@ -94,6 +96,7 @@ def robot_from_config(config: RobotConfig) -> Robot:
         flange=_frame(config, file, "flange"),
         sensor=_frame(config, file, "sensor"),
         hand=_frame(config, file, "hand"),
+        model=None if file is None else ModelText.read(config.model_file, config.locked),
     )
     robot = _with_prior(robot, inertias, values, config.terms)
     if file is None:

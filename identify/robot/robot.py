@@ -16,6 +16,7 @@ from identify.errors import ModelError
 from identify.parameters import Layout
 from identify.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
 from identify.robot.limits import Limits
+from identify.robot.model_text import ModelText
 
 if TYPE_CHECKING:
     from daq.config.robot import RobotConfig
@@ -34,6 +35,7 @@ class Robot:
     total_mass            bounds on the sum of all links [kg], or None
     frames                named sites and bodies: the link each belongs to, and its pose in that link (4, 4)
     flange, sensor, hand  names in `frames`: where payloads are reported, the wrist sensor, what holds them
+    model                 the URDF or MJCF file that it was read from, or None
     """
 
     name: str
@@ -50,6 +52,7 @@ class Robot:
     flange: str | None = None
     sensor: str | None = None
     hand: str | None = None
+    model: ModelText | None = None
 
     def __post_init__(self) -> None:
         n = len(self.tree)
@@ -199,12 +202,13 @@ class Robot:
             "flange": self.flange,
             "sensor": self.sensor,
             "hand": self.hand,
+            "model": None if self.model is None else self.model.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Robot:
         """Inverse of `to_dict`."""
-        mass = data["total_mass"]
+        mass, model = data["total_mass"], data.get("model")
         return cls(
             **{
                 **data,
@@ -214,5 +218,6 @@ class Robot:
                 "limits": Limits.from_dict(data["limits"]),
                 "total_mass": None if mass is None else (float(mass[0]), float(mass[1])),
                 "frames": {name: (link, frozen(place)) for name, (link, place) in data["frames"].items()},
+                "model": None if model is None else ModelText.from_dict(model),
             }
         )

@@ -1,0 +1,90 @@
+"""`heft export`: what is written, what is said, and the exit codes."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heft.exit_codes import ExitCode
+from heft.main import main
+from identify import Processing, Result, Robot
+from identify.base import base_parameters
+from identify.parameters import Layout
+from identify.result import BaseValues, Parameters, Provenance, RelativeError
+
+CONFIGS = Path(__file__).parents[2] / "configs" / "robots"
+
+
+@pytest.fixture
+def result() -> Result:
+    """The Panda as its file has it."""
+    robot = Robot.load(CONFIGS / "panda.yaml")
+    base, n = base_parameters(robot), len(robot.joints)
+    return Result(
+        robot=robot,
+        method="sdp",
+        level="full",
+        parameters=Parameters(Layout(robot.parameter_names), robot.prior),
+        base=BaseValues(base.names, base.matrix @ robot.prior, np.eye(base.rank), base.matrix),
+        rank=base.rank,
+        condition_number=80.0,
+        fit=RelativeError(0.01, np.full(n, 0.01), np.full(n, 0.1), np.full(n, 100)),
+        weights=np.ones(n),
+        processing=Processing(5.0),
+        provenance=Provenance((), {}, {}),
+        prior=robot.prior,
+    )
+
+
+def test_everything_at_once(result: Result, tmp_path: Path, capsys) -> None:
+    path = result.save(tmp_path / "result.json")
+    outs = {kind: tmp_path / "out" / f"panda.{kind}" for kind in ("urdf", "mjcf", "csv", "yaml")}
+    options = [text for kind, out in outs.items() for text in (f"--{kind}", str(out))]
+    assert main(["export", str(path), *options]) == ExitCode.DONE
+    out = capsys.readouterr().out
+    assert all(file.is_file() and str(file) in out for file in outs.values())
+    assert "left out  joint1.offset ... joint7.offset (7): no model file holds a constant torque" in out
+    assert f"sidecar   {outs['urdf']}.json" in out
+
+
+def test_json(result: Result, tmp_path: Path, capsys) -> None:
+    path = result.save(tmp_path / "result.json")
+    assert main(["export", str(path), "--mjcf", str(tmp_path / "out.xml"), "--json"]) == ExitCode.DONE
+    said = json.loads(capsys.readouterr().out)
+    assert said["objections"] == []
+    assert said["mjcf"]["rigid_body_torque_difference"] < 1e-9
+    assert said["mjcf"]["left_out"][0] == "joint1.offset"
+
+
+def test_a_model_that_could_not_exist(result: Result, tmp_path: Path, capsys) -> None:
+    values = result.parameters.values.copy()
+    values[4] = -1.0
+    wrong = replace(result, parameters=Parameters(result.layout, values)).save(tmp_path / "result.json")
+    out = tmp_path / "out.xml"
+    assert main(["export", str(wrong), "--mjcf", str(out)]) == ExitCode.NO
+    assert "link1 is not consistent at level full" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["export", str(wrong), "--csv", str(tmp_path / "p.csv")]) == ExitCode.DONE
+    assert main(["export", str(wrong), "--mjcf", str(out), "--force"]) == ExitCode.DONE
+    assert out.is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "say what to write: --urdf, --mjcf, --csv or --yaml"),
+        (["--csv", "x", "--into", "y"], "--into goes with one of --urdf and --mjcf"),
+    ],
+)
+def test_usage(options: list[str], message: str, capsys) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["export", "result.json", *options])
+    assert exit_.value.code == ExitCode.USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_no_result(tmp_path: Path, capsys) -> None:
+    assert main(["export", str(tmp_path / "none.json"), "--csv", "x"]) == ExitCode.FAILED
+    assert "none.json: no such file" in capsys.readouterr().err
