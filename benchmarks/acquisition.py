@@ -25,8 +25,6 @@ from typing import Any
 import bus
 import recording
 import yaml
-from rich.console import Console
-from rich.table import Table
 
 from daq import topics
 from daq.bus import Endpoints, Subscriber
@@ -221,15 +219,19 @@ def as_fast_as_possible(session: Session) -> Figure:
 
 
 def show(figures: list[Figure], loads: tuple[float, float]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("figure", "measured", "bound", ""):
-        table.add_column(column, no_wrap=True)
-    for figure in figures:
-        verdict = "" if figure.ok is None else "ok" if figure.ok else "BROKEN"
-        table.add_row(figure.name, figure.value, figure.bound, verdict)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    console.print(f"load of the machine: {loads[0]:.1f} before, {loads[1]:.1f} after, {os.cpu_count()} cores")
+    verdicts = {None: "", True: "ok", False: "BROKEN"}
+    rows = [
+        ("figure", "measured", "bound", ""),
+        *((f.name, f.value, f.bound, verdicts[f.ok]) for f in figures),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    load = f"{loads[0]:.1f} before, {loads[1]:.1f} after"
+    sys.stdout.write(
+        f"load of the machine: {load}, {os.cpu_count()} cores; a busy one makes all this worse\n"
+    )
 
 
 def free_endpoint() -> str:
