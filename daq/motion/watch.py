@@ -50,6 +50,11 @@ class Watch:
                 if tuple(stream.columns[i].of for i in position) == self._axes:
                     self._columns[stream.name] = position, velocity
 
+    def forget(self, streams: Sequence[Stream]) -> None:
+        """These streams have ended."""
+        for stream in streams:
+            self._last_ns.pop(stream.name, None)
+
     def sent(self, chunk: Setpoints) -> None:
         """Remember setpoints, to compare the motion with."""
         old = max(0, int(np.searchsorted(self._due_ns, self._judged_ns - _MEMORY_NS)) - 1)

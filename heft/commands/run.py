@@ -96,8 +96,9 @@ async def _acquire(config: SessionConfig, arguments: argparse.Namespace, out: Pa
             notes={"software": {"name": "heft", "version": __version__}},
         )
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, session.stop, f"{number.name} received")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` wants it
+                loop.add_signal_handler(number, session.stop, f"{number.name} received")
         async with open_view(endpoints, sys.stderr):
             return await session.run()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import re
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -264,6 +266,28 @@ async def test_no_session_without_its_stop_channel(bench: Bench, tmp_path: Path)
     assert re.match(r"stop cannot bind ipc://.*/stop: another session listens there", outcome.reason)
 
 
+@pytest.mark.slow
+def test_a_host_that_stalls_stops_the_motion_and_blames_no_device(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of this process runs for a second, in real time: the drive runs out of setpoints."""
+    calls = itertools.count()
+    silent = Watch.silent
+
+    def stall(self: Watch, now_ns: int) -> None:
+        if next(calls) == 60:
+            time.sleep(1.0)
+        silent(self, now_ns)
+
+    monkeypatch.setattr(Watch, "silent", stall)
+    bench.fourier(3.0)
+    run = bench.run(speed="1")
+    assert run.code == 4
+    assert re.match(r"arm: no setpoint after \d\.\d{4} s; the drives stopped", run.json["reason"])
+    assert run.json["lost"] == 0
+    assert run.event("drives_off")
+
+
 # -- the recording --------------------------------------------------------------
 
 
@@ -310,7 +334,7 @@ async def test_a_disk_that_cannot_be_written_stops_the_motion(
 
 LIMITED = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
 from heft.main import main
 sys.exit(main(sys.argv[1:]))
 """

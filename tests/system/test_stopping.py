@@ -80,8 +80,16 @@ def check_at_rest(recording: Recording) -> None:
     assert commanded.max() == 0.0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("speed", ["1", "max"])
+@pytest.mark.parametrize(
+    ("number", "speed"),
+    [
+        (signal.SIGTERM, "1"),
+        (signal.SIGTERM, "max"),
+        (signal.SIGINT, "1"),
+        (signal.SIGINT, "max"),
+        (signal.SIGHUP, "max"),  # the terminal was closed
+    ],
+)
 def test_a_signal_in_mid_motion(
     bench: Bench, start: Callable[..., Process], number: signal.Signals, speed: str
 ) -> None:
