@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import stdtrit
 
 from identify.arrays import Array, frozen
 from identify.payload.channels import Lifted, WrenchChannels
@@ -116,14 +117,16 @@ def fit_rows(
     scale = prior.scale(point.body.mass, float(point.body.moments.max()))
     precision = prior_precision(scale, delay_std=None, free_gravity=free)
     covariance, bias, bias_std, noise = _sandwich(channels, point, precision, free)
+    freedom = min(one.freedom for one in channels)
+    widen = float(stdtrit(freedom, 0.975)) / 1.96 if freedom > 0 else np.inf  # few samples: Student's t
+    covariance, bias_std = covariance * widen**2, bias_std * widen
     warnings = [
         f"{one.name}: {one.values.size} values for as many unknowns, so their noise cannot be told; give more samples"
         for one in channels
         if one.freedom <= 0
     ]
-    if warnings:
+    if freedom <= 0:
         covariance = inverse(precision)
-        bias_std = np.full_like(bias_std, np.inf)
     covariance, gravity_std = gravity_spread(point, covariance, free)
     return PayloadEstimate(
         frame=frame,
@@ -208,6 +211,8 @@ def _robust(H: Array, precision: Array, scores: Array) -> Array:
     whiten = (vectors / np.sqrt(np.maximum(values, 1e-14))).T * scale  # whiten H whiten' = 1
     width = len(precision)
     S = long_run_covariance(scores @ whiten.T) + whiten[:, :width] @ precision @ whiten[:, :width].T
-    white, robust = whiten.T @ whiten, whiten.T @ S @ whiten
-    ratio = np.sqrt(np.maximum(np.diag(white) / np.diag(robust), 1.0))
-    return robust * np.outer(ratio, ratio)
+    powers, directions = np.linalg.eigh(S)
+    root = whiten.T @ (directions * np.sqrt(np.maximum(powers, 0.0)))
+    robust, least = np.sum(root**2, axis=1), np.sum(whiten**2, axis=0)
+    root *= np.sqrt(np.maximum(least / np.maximum(robust, 1e-300), 1.0))[:, None]
+    return root @ root.T

@@ -33,14 +33,14 @@ class WristSensor:
     (white noise on top is seen by itself); `reaction`: the sensor reports the load's action on it.
     """
 
-    force_noise: float = 0.05
+    force_noise: float = 0.05  # good strain-gauge sensors at 1 kHz
     torque_noise: float = 0.002
-    force_drift: float = 0.001
+    force_drift: float = 0.001  # a warm sensor: some mN in the seconds that matter
     torque_drift: float = 4e-5
-    force_bias: float = 100.0
+    force_bias: float = 100.0  # as large as a sensor's range
     torque_bias: float = 10.0
-    delay_std: float = 2e-4
-    linear_acceleration_noise: float = 0.01
+    delay_std: float = 2e-4  # what clocks and delays can be aligned to
+    linear_acceleration_noise: float = 0.01  # encoders of 1e-5 rad through a filter of 10 to 20 Hz
     angular_acceleration_noise: float = 0.02
     reaction: bool = False
 

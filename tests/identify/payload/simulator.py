@@ -148,6 +148,15 @@ def wrist_motion(rng: np.random.Generator, start: float, vigour: float = 1.0) ->
     )
 
 
+def smoothed(noise: Array, cutoff: float) -> Array:
+    """Noise through a first-order filter with this cutoff (per sample), at the same rms."""
+    root = np.exp(-2 * np.pi * cutoff)
+    result = noise * np.sqrt(1 - root**2)
+    for k in range(1, len(result)):
+        result[k] += root * result[k - 1]
+    return result
+
+
 @dataclass(frozen=True)
 class PickUp:
     """One pick-up as the streams show it; samples from `picked` on have the object in the hand.
@@ -191,8 +200,13 @@ def pick_up(
     kinematic_noise: float = 1.0,
     noise: float = 1.0,
     filter_hz: float | None = None,
+    slow_noise: float = 0.0,
 ) -> PickUp:
-    """A seeded pick-up: an object of 0.3 to 3 kg, 0.05 N and 2 mN m of noise, bias with drift, a delay of 3 ms."""
+    """A seeded pick-up: an object of 0.3 to 3 kg, 0.05 N and 2 mN m of noise, bias with drift, a delay of 3 ms.
+
+    `filter_hz` makes the sensor's noise slow; `slow_noise` adds noise to the accelerations that a filter of 10 Hz
+    has let through, in units of 0.01 m/s2 and 0.02 rad/s2.
+    """
     rng = np.random.default_rng(seed)
     mass = float(np.exp(rng.uniform(np.log(0.3), np.log(3.0)))) if mass is None else mass
     body = box(
@@ -214,14 +228,15 @@ def pick_up(
     drift = 0.0005 * six * rng.standard_normal(6)
     grain = 0.05 * noise * six * rng.standard_normal((len(t), 6))
     if filter_hz is not None:
-        root = np.exp(-2 * np.pi * filter_hz / rate_hz)
-        grain *= np.sqrt(1 - root**2)  # same rms, correlated
-        for k in range(1, len(grain)):
-            grain[k] += root * grain[k - 1]
+        grain = smoothed(grain, filter_hz / rate_hz)
     kinematics = motion.kinematics(t - 0.003)
     kinematics["linear_acceleration"] += kinematic_noise * 0.01 * rng.standard_normal((len(t), 3))
     kinematics["angular_acceleration"] += kinematic_noise * 0.1 * rng.standard_normal((len(t), 3))
     kinematics["angular_velocity"] += kinematic_noise * 0.001 * rng.standard_normal((len(t), 3))
+    if slow_noise:
+        drawn = smoothed(slow_noise * rng.standard_normal((len(t), 6)), 10.0 / rate_hz)
+        kinematics["linear_acceleration"] += 0.01 * drawn[:, :3]
+        kinematics["angular_acceleration"] += 0.02 * drawn[:, 3:]
     return PickUp(
         t,
         wrench + bias + drift * t[:, None] + grain,

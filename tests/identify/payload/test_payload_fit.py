@@ -126,6 +126,20 @@ def test_one_sample_is_an_answer_too(case) -> None:
     assert any("noise cannot be told" in line for line in one.warnings)
 
 
+def test_three_poses_are_enough_and_their_intervals_are_wide(simulator, case) -> None:
+    body, motion, _ = case
+    rng = np.random.default_rng(8)
+    errors = []
+    for _ in range(30):
+        rotation = motion.rotation(rng.uniform(0.5, 5.0, size=3))
+        wrench = differential_terms(rotation).regressor(DOWN) @ body.ten + BIAS
+        estimate = fit_wrench(rotation, wrench + GRAIN / 30 * rng.standard_normal((3, 6)))
+        if "mass" not in estimate.prior_dominated:
+            errors.append((estimate.mass - body.mass) / estimate.std.mass)
+    assert len(errors) > 20
+    assert np.mean(np.abs(errors) < 1.96) > 0.85
+
+
 def test_the_gripper_is_subtracted(case, simulator) -> None:
     body, motion, t = case
     tool = simulator.hand()

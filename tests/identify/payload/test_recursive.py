@@ -121,6 +121,17 @@ def test_slow_motion_tells_no_inertia(simulator) -> None:
         assert estimate.mass == pytest.approx(run.body.mass, rel=0.005)
 
 
+def test_filtered_noise_in_the_accelerations_is_no_motion(simulator) -> None:
+    """Standing still and in slow motion it must not be taken for excitation."""
+    for vigour, expected in ((0.0, ("com", "inertia")), (0.1, ())):
+        run = simulator.pick_up(13, kinematic_noise=0.1, slow_noise=1.0, vigour=vigour)
+        estimate = follow(run).estimate()
+        assert set(expected) <= set(estimate.prior_dominated)
+        assert estimate.mass == pytest.approx(run.body.mass, rel=0.005)
+        known = np.isfinite(estimate.std.com)
+        assert np.all(np.abs(estimate.com - run.body.com)[known] < 4 * estimate.std.com[known])
+
+
 def test_a_pick_up_of_nothing_says_so(simulator) -> None:
     run = simulator.pick_up(5, mass=1e-5)
     estimate = follow(run).estimate()

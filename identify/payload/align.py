@@ -1,0 +1,206 @@
+"""Joints and wrist sensor on one time: what each wrench was measured at.
+
+Positions are brought to an even grid and differentiated by local polynomials (001), which are symmetric and so have
+no phase; the price is that half a window must have passed. Wrenches are not filtered: the joints' motion is smooth,
+so it is interpolated to the instants at which they were taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from identify.arrays import Array
+from identify.dataset.filters import savitzky_golay
+from identify.dataset.sampling import interpolate
+from identify.payload.wrist import WristMotion, wrist_motion
+from identify.robot import Robot
+
+__all__ = ["Aligner", "Samples"]
+
+CUTOFF_HZ = 25.0  # of the joints' motion; local polynomials then reach over 32 ms either way at 1 kHz
+GAP_STEPS = 8.0  # a hole of more samples in the positions is not bridged
+
+
+@dataclass(frozen=True)
+class Samples:
+    """T wrenches, and what the arm did at the instants that they belong to.
+
+    time     stamp of each wrench on the host's clock [s], shape (T,)
+    wrench   force [N] and torque [N m] in the sensor's frame, shape (T, 6)
+    wrist    motion of the sensor's frame
+    q, dq, ddq   of the joints, shape (T, n)
+    torque   of the joints [N m] (T, n), NaN where it was not measured
+    """
+
+    time: Array
+    wrench: Array
+    wrist: WristMotion
+    q: Array
+    dq: Array
+    ddq: Array
+    torque: Array
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def part(self, rows: slice) -> Samples:
+        """Some of the samples."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Samples(**{name: v.part(rows) if name == "wrist" else v[rows] for name, v in values.items()})
+
+    def between(self, start: float, end: float) -> Samples:
+        """Samples with start <= time < end [s]."""
+        first, last = np.searchsorted(self.time, [start, end])
+        return self.part(slice(int(first), int(last)))
+
+
+class Aligner:
+    """Streams in, in any blocks; samples out as soon as everything that they need is there.
+
+    `delay_s`: the wrench stamped t shows the load at t - delay_s (on the clock of the joints); it may be set while
+    running. `rate_hz` is that of the positions.
+    """
+
+    def __init__(self, robot: Robot, rate_hz: float, *, delay_s: float = 0.0) -> None:
+        self.robot, self.delay_s = robot, delay_s
+        self._step = 1.0 / rate_hz
+        self._filter = savitzky_golay(min(CUTOFF_HZ, rate_hz / 10), rate_hz)
+        n = len(robot.joints)
+        self._raw = _Series(n)  # positions as measured
+        self._even = _Series(n)  # on the grid
+        self._smooth = _Series(3 * n)  # positions, velocities, accelerations
+        self._wrench = _Series(6)
+        self._torque = _Series(n)
+        self._has_torque = False
+        self._last = -np.inf
+
+    def motion(self, time: Array, q: Array) -> None:
+        """Positions [rad] (N, n) at `time` [s] (N,)."""
+        self._raw.add(time, q)
+        self._smoothen()
+
+    def wrench(self, time: Array, wrench: Array) -> None:
+        """Wrenches (N, 6)."""
+        self._wrench.add(time, wrench)
+
+    def torque(self, time: Array, torque: Array) -> None:
+        """Torques of the joints [N m] (N, n)."""
+        self._has_torque = True
+        self._torque.add(time, torque)
+
+    def ready(self) -> Samples | None:
+        """What is complete since the last call."""
+        smooth, time = self._smooth, self._wrench.time
+        if len(smooth.time) < 4 or not len(time):
+            return None
+        at = time - self.delay_s
+        reach = smooth.time[-2]
+        if self._has_torque:
+            reach = min(reach, self._torque.time[-1]) if len(self._torque.time) else -np.inf
+        done = int(np.searchsorted(at, reach, side="right"))
+        if not done:
+            return None
+        keep = (at[:done] >= smooth.time[1]) & (time[:done] > self._last)
+        place = np.searchsorted(smooth.time, at[:done], side="right") - 1
+        place = np.clip(place, 1, len(smooth.time) - 3)
+        keep &= smooth.time[place + 2] - smooth.time[place - 1] < 3.5 * self._step  # no hole in between
+        rows = np.flatnonzero(keep)
+        samples = self._samples(time[rows], self._wrench.values[rows], at[rows], place[rows])
+        self._wrench.forget(done)
+        last = float(at[done - 1]) if done else -np.inf
+        smooth.forget(max(0, int(np.searchsorted(smooth.time, last)) - 4))
+        self._torque.forget(max(0, int(np.searchsorted(self._torque.time, last)) - 2))
+        if not len(rows):
+            return None
+        self._last = float(samples.time[-1])
+        return samples
+
+    def _samples(self, time: Array, wrench: Array, at: Array, place: np.ndarray) -> Samples:
+        n = len(self.robot.joints)
+        smooth = self._smooth
+        u = (at - smooth.time[place]) / self._step
+        weights = np.stack(
+            [
+                -u * (u - 1) * (u - 2) / 6,
+                (u + 1) * (u - 1) * (u - 2) / 2,
+                -(u + 1) * u * (u - 2) / 2,
+                (u + 1) * u * (u - 1) / 6,
+            ],
+            axis=1,
+        )
+        near = np.stack([smooth.values[place + k] for k in (-1, 0, 1, 2)], axis=1)
+        q, dq, ddq = np.split(np.einsum("tk,tkj->tj", weights, near), 3, axis=1)
+        torque = np.full((len(time), n), np.nan)
+        if self._has_torque and len(time):
+            for j in range(n):
+                torque[:, j] = np.interp(at, self._torque.time, self._torque.values[:, j])
+        return Samples(time, wrench, wrist_motion(self.robot, q, dq, ddq), q, dq, ddq, torque)
+
+    def _smoothen(self) -> None:
+        """Everything on the grid that has half a window of positions on either side."""
+        self._to_grid()
+        even, half = self._even, self._filter.half
+        count = len(even.time) - 2 * half
+        if count <= 0:
+            return
+        windows = np.lib.stride_tricks.sliding_window_view(even.values, 2 * half + 1, axis=0)
+        taps = (self._filter.value, self._filter.first, self._filter.second)
+        values = np.concatenate([windows @ tap for tap in taps], axis=1)
+        self._smooth.add(even.time[half : half + count], values)
+        even.forget(count)
+
+    def _to_grid(self) -> None:
+        raw, even = self._raw, self._even
+        while len(raw.time) >= 4:
+            holes = np.flatnonzero(np.diff(raw.time) > GAP_STEPS * self._step)
+            stop = int(holes[0]) + 1 if len(holes) else len(raw.time)
+            if stop >= 4:
+                start = even.time[-1] + self._step if len(even.time) else raw.time[0]
+                count = int(np.floor((raw.time[stop - 1] - start) / self._step + 1e-6)) + 1
+                if count > 0:
+                    out = np.empty((raw.values.shape[1], count))
+                    interpolate(raw.time[:stop], raw.values[:stop], float(start), self._step, out)
+                    even.add(start + self._step * np.arange(count), out.T)
+            if not len(holes):
+                raw.forget(len(raw.time) - 4)
+                return
+            raw.forget(stop)
+            even.forget(len(even.time))  # begin again behind the hole
+
+    def at_delay(self, delay_s: float) -> Aligner:
+        """A fresh one, with another delay."""
+        return Aligner(self.robot, 1.0 / self._step, delay_s=delay_s)
+
+
+class _Series:
+    """Values over time that grow at one end and are forgotten at the other."""
+
+    def __init__(self, width: int) -> None:
+        self.time, self.values = np.empty(0), np.empty((0, width))
+
+    def add(self, time: Array, values: Array) -> None:
+        good = np.isfinite(values).all(axis=1)
+        if len(self.time):
+            good &= time > self.time[-1]
+        if not good.all():
+            time, values = time[good], values[good]
+        self.time = np.concatenate([self.time, time])
+        self.values = np.concatenate([self.values, values])
+
+    def forget(self, count: int) -> None:
+        self.time, self.values = self.time[count:], self.values[count:]
+
+
+def joined(parts: list[Samples]) -> Samples:
+    """Samples that follow one another, as one."""
+    values = {
+        f.name: np.concatenate([getattr(part, f.name) for part in parts])
+        for f in fields(Samples)
+        if f.name != "wrist"
+    }
+    wrist = WristMotion(
+        *(np.concatenate([getattr(part.wrist, f.name) for part in parts]) for f in fields(WristMotion))
+    )
+    return replace(parts[0], wrist=wrist, **values)

@@ -1,0 +1,101 @@
+"""What hangs on the wrist sensor when nothing is held, and how late the sensor is: from a stretch with a bare hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from identify.arrays import Array, frozen
+from identify.payload.align import Samples
+from identify.payload.chart import derivative_by_moments
+from identify.payload.estimate import PayloadEstimate
+from identify.payload.recursive import PayloadEstimator, WristSensor
+
+__all__ = ["Hand", "fit_hand", "sensor_of", "with_hand_doubt"]
+
+WIDEST_DELAY_S = 5e-3  # standard deviation of a delay of which nothing is known
+LEAST_DELAY_STD_S = 2e-5
+PASSES = 3  # the delay enters to first order
+
+
+@dataclass(frozen=True)
+class Hand:
+    """The bare hand.
+
+    ten         its ten numbers in the sensor's frame
+    covariance  of these, shape (10, 10)
+    delay_s     of the wrench against the joints, and its standard deviation
+    sensor      noise of the wrist sensor, as it was found
+    """
+
+    ten: Array
+    covariance: Array
+    delay_s: float
+    delay_std_s: float
+    sensor: WristSensor
+
+    @property
+    def mass(self) -> float:
+        """[kg]"""
+        return float(self.ten[0])
+
+
+def sensor_of(wrench: Array, base: WristSensor | None = None) -> WristSensor:
+    """The sensor with the noise that its samples (T, 6) show: what neighbours do not share."""
+    rough = np.diff(wrench, n=2, axis=0) / np.sqrt(6.0)
+    force, torque = (float(np.sqrt(np.mean(rough[:, part] ** 2))) for part in (slice(0, 3), slice(3, 6)))
+    return replace(base or WristSensor(), force_noise=max(force, 1e-4), torque_noise=max(torque, 1e-6))
+
+
+def fit_hand(
+    samples: Callable[[float], Samples], gravity: Array, *, base: WristSensor | None = None
+) -> Hand | None:
+    """The hand from bare motion; `samples(delay_s)` gives it aligned by a delay. None: the motion does not tell.
+
+    The hand is estimated as a load, with the delay as one more unknown, and once more about the delay that was found.
+    """
+    delay, spread = 0.0, WIDEST_DELAY_S
+    found: PayloadEstimate | None = None
+    sensor = WristSensor()
+    for _ in range(PASSES):
+        part = samples(delay)
+        if len(part) < 200:
+            return None
+        sensor = replace(sensor_of(part.wrench, base), delay_std=spread)
+        estimator = PayloadEstimator(sensor, gravity=gravity)
+        estimator.grasped()
+        estimator.update(part.time, **_motion(part))
+        found = estimator.estimate()
+        delay += found.delay
+    assert found is not None
+    if {"mass", "com"} & set(found.prior_dominated):
+        return None
+    by_y = derivative_by_moments(found.body)
+    doubt = max(found.delay_std, LEAST_DELAY_STD_S)
+    return Hand(
+        frozen(found.ten),
+        frozen(by_y @ found.covariance @ by_y.T),
+        delay,
+        doubt,
+        replace(sensor, delay_std=doubt),
+    )
+
+
+def with_hand_doubt(estimate: PayloadEstimate, hand: Hand) -> PayloadEstimate:
+    """The load with the doubt about the hand that was taken off: what one of them has more, the other has less."""
+    by_ten = np.linalg.inv(derivative_by_moments(estimate.body))
+    doubt = by_ten @ hand.covariance @ by_ten.T
+    return replace(estimate, covariance=frozen(estimate.covariance + doubt))
+
+
+def _motion(part: Samples) -> dict[str, Array]:
+    wrist = part.wrist
+    return {
+        "rotation": wrist.rotation,
+        "wrench": part.wrench,
+        "angular_velocity": wrist.angular_velocity,
+        "angular_acceleration": wrist.angular_acceleration,
+        "linear_acceleration": wrist.linear_acceleration,
+    }
