@@ -66,6 +66,11 @@ KINDS: Mapping[str, Kind] = {
         "opening [m], current [A], object detected",
         port=("port",),
     ),
+    "cia402": Kind(
+        "drivers.devices.cia402:Cia402",
+        "CAN",
+        "motion [rad, rad/s], current [A] or torque [N m], played setpoints",
+    ),
 }
 
 

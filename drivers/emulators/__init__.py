@@ -44,6 +44,7 @@ KINDS: Mapping[str, str] = {
     "robotiq_ft300_registers": "drivers.emulators.robotiq_ft300:RobotiqFt300",
     "amt21": "drivers.emulators.amt21:Amt21",
     "robotiq_2f": "drivers.emulators.robotiq_2f:Robotiq2f",
+    "cia402": "drivers.emulators.cia402:Cia402",
 }
 
 
