@@ -2,14 +2,15 @@
 
 Inside `async with` two tasks run: one asks every axis at `rate_hz` (`_exchange`), one takes in what comes
 (`_on_frame`). Both go on whether anybody iterates or not, so a motion can be stopped after its reader has failed. An
-axis that has not answered for `timeout_s` of asking is lost. Whatever fails is raised by the iteration, and stays.
+axis that has not answered for `timeout_s` of asking is lost. Whatever fails is raised by the iteration, and stays; only
+with `reconnect_s`, and never while a drive is on, a lost bus is first tried to be got back.
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
@@ -20,7 +21,7 @@ from drivers.devices.bus_load import BusLoad, Traffic
 from drivers.devices.can_options import CanOptions
 from drivers.devices.gatherer import Gatherer, Place
 from drivers.devices.rows import Rows
-from drivers.driver import Context, Driver, Identity
+from drivers.driver import Context, Counters, Driver, Identity
 from drivers.errors import ConnectError, DeviceLost, HeftError, ProtocolError
 from drivers.stream import Stream
 from drivers.transports.can_frame import CanFrame
@@ -36,6 +37,7 @@ _BLOCK_S = 0.01
 _POLL_NS = 2_000_000
 _PATIENCE = 1.0  # cycles for which missing answers are waited for before the next one begins
 _LOOKS = 5
+_RETRY_NS = 100_000_000  # between two attempts to reconnect
 
 
 class BusOptions(CanOptions):
@@ -47,6 +49,8 @@ class BusOptions(CanOptions):
     block: Annotated[int, Field(gt=0)] | None = None
     #: An axis that has not answered for this long is lost [s].
     timeout_s: Positive = 0.1
+    #: For how long a lost axis is tried to be got back [s]; 0: it stays lost, and motion stops.
+    reconnect_s: Annotated[float, Field(ge=0)] = 0.0
 
 
 class BusDriver(Driver, Generic[O]):
@@ -67,7 +71,8 @@ class BusDriver(Driver, Generic[O]):
         BusLoad(self._traffic(), options.bitrate).check(name)
         block = options.block or max(1, round(_BLOCK_S * options.rate_hz))
         self._rows = tuple(Rows(stream, block, self._publish) for stream in self._make_streams())
-        self._gatherer = self._make_gatherer()
+        gathered = {place.stream for places in self._places() for place in places}
+        self._gatherer = Gatherer(self._rows[: len(gathered)], self._places(), self._on_ended)
         self._missed = [0] * len(self.names)
         self._link = self._make_link()
         self._tasks: list[asyncio.Task[None]] = []
@@ -130,21 +135,7 @@ class BusDriver(Driver, Generic[O]):
         return self._identity
 
     async def __aenter__(self) -> Self:
-        self._failure = None
-        self._missed = [0] * len(self.names)
-        self._gatherer = self._make_gatherer()
-        try:
-            self._identity = await self._connect()
-            await self._link.__aenter__()
-            for what, job in (("reader", self._read()), ("cycle", self._run_cycle())):
-                self._tasks.append(asyncio.create_task(self._guarded(job), name=f"{self.name} {what}"))
-            await self._start()
-        except DeviceLost as exc:
-            await self._release()
-            raise ConnectError(self.name, str(exc).removeprefix(f"{self.name}: ")) from exc
-        except BaseException:
-            await self._release()
-            raise
+        await self._open()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -155,43 +146,98 @@ class BusDriver(Driver, Generic[O]):
         finally:
             await self._release()
 
-    async def _release(self) -> None:
-        """End the tasks and close the bus; the bus also when this is cancelled."""
+    async def _open(self) -> None:
+        """Everything runs, or ConnectError with nothing left open."""
+        self._failure = None
+        self._missed = [0] * len(self.names)
         try:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-        finally:
-            self._tasks.clear()
-            self._link.close()
+            self._identity = await self._connect()
+            await self._link.__aenter__()
+            for what, job in (("reader", self._read), ("cycle", self._run_cycle)):
+                self._tasks.append(asyncio.create_task(self._guarded(job), name=f"{self.name} {what}"))
+            await self._start()
+        except DeviceLost as exc:
+            await self._release()
+            raise ConnectError(self.name, str(exc).removeprefix(f"{self.name}: ")) from exc
+        except BaseException:
+            await self._release()
+            raise
+
+    async def _release(self) -> None:
+        """End the tasks and close the bus, also when this is cancelled meanwhile."""
+        for task in self._tasks:
+            task.cancel()
+        interruption: asyncio.CancelledError | None = None
+        while not all(task.done() for task in self._tasks):
+            try:
+                await asyncio.wait(self._tasks)
+            except asyncio.CancelledError as exc:
+                interruption = exc
+        self._tasks.clear()
+        self._link.close()
+        self._gatherer.skip(0)
+        if interruption is not None:
+            raise interruption
 
     async def stop(self) -> None:
         if self._reading:
             self._reading = False
+            self._gatherer.counters = Counters()
             self._outbox.fail(DeviceLost(self.name, "was stopped"))
 
     async def __aiter__(self) -> AsyncIterator[Block]:
-        if not self._tasks:
-            raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
-        self._outbox = Inbox(self.name)
-        self._reading = True
-        if self._failure is not None:
-            self._fail(self._failure)
+        self._listen()
         while True:
             try:
                 blocks = await self._outbox.take()
             except DeviceLost:
-                if self._reading or self._failure is not None:
-                    raise self._failure or DeviceLost(self.name, "lost") from None
-                return
+                if not self._reading:
+                    return
+                await self._reconnect()
+                continue
             for block in blocks:
                 yield block
 
+    def _listen(self) -> None:
+        """From now on blocks are wanted, and what is missing counts as lost."""
+        if not self._tasks and self._failure is None:
+            raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
+        self._outbox = Inbox(self.name)
+        self._reading = True
+        self._gatherer.counters = self.counters
+        for rows in self._rows:
+            rows.restart(self.clock.now_ns())
+        if self._failure is not None:
+            self._fail(self._failure)
+
+    async def _reconnect(self) -> None:
+        """Get the axes back within `reconnect_s`, or raise what happened at first."""
+        failure, lost_ns = self._failure or DeviceLost(self.name, "lost"), self.clock.now_ns()
+        give_up_ns, lost = lost_ns + round(self.options.reconnect_s * 1e9), self._gatherer.number - 2
+        if isinstance(failure, DeviceLost) and self._may_reconnect():
+            while self.clock.now_ns() < give_up_ns:
+                await self._release()
+                try:
+                    await self._open()
+                except HeftError:
+                    await self.clock.sleep_until(self.clock.now_ns() + _RETRY_NS)
+                    continue
+                self._gatherer.skip((self.clock.now_ns() - lost_ns) // self._period_ns)
+                self.counters.lost += self._gatherer.number - lost  # with the two that were under way
+                self._listen()
+                return
+        self._failure = failure
+        raise failure
+
+    def _may_reconnect(self) -> bool:
+        """Is a lost bus nothing but a gap?"""
+        return True
+
     # -- the tasks ----------------------------------------------------------------------------------------------------
 
-    async def _guarded(self, job: Coroutine[Any, Any, None]) -> None:
+    async def _guarded(self, job: Callable[[], Awaitable[None]]) -> None:
         try:
-            await job
+            await job()
         except Exception as exc:
             self._fail(exc)
 
@@ -246,20 +292,19 @@ class BusDriver(Driver, Generic[O]):
     def _fail(self, exc: Exception) -> None:
         """Tell whoever iterates; the first reason stays."""
         self._failure = self._failure or exc
-        self._gatherer.flush()
+        for rows in self._rows:
+            rows.flush()
         self._outbox.fail(DeviceLost(self.name, str(self._failure)))
 
     def _publish(self, block: Block) -> None:
         if self._reading:
+            if block.stream is self._rows[0].stream:
+                self.counters.received += len(block)
             self._outbox.put([block])
 
     def _who(self, axes: Sequence[str]) -> str:
         """Axes in words, for messages."""
         return ", ".join(axes)
-
-    def _make_gatherer(self) -> Gatherer:
-        gathered = {p.stream for places in self._places() for p in places}
-        return Gatherer(self._rows[: len(gathered)], self._places(), self.counters, self._on_ended)
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until something holds; False: it does not within this time, or the bus is gone."""

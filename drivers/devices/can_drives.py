@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, ClassVar, Self, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,11 +97,14 @@ class CanDrives(BusDriver[D], Actuator):
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
-    async def __aenter__(self) -> Self:
+    async def _open(self) -> None:
         self._told.clear()
         self._armed = False
         self._follower.off()
-        return await super().__aenter__()
+        await super()._open()
+
+    def _may_reconnect(self) -> bool:
+        return not self._armed
 
     async def __aexit__(self, *exc: object) -> None:
         try:

@@ -41,20 +41,20 @@ class Gatherer:
     gap. CAN frames carry no number: one that comes after the next request cannot be told from the answer to that one,
     until that one comes too; then the first was late, and is left out.
 
-    places   for each frame, where its numbers belong
-    ended    is told the frames that were missing, as bits, whenever a cycle is over
+    places     for each frame, where its numbers belong
+    ended      is told the frames that were missing, as bits, whenever a cycle is over
+    counters   where frames that come twice or late, and cycles without an answer, are counted
     """
 
     def __init__(
         self,
         rows: Sequence[Rows],
         places: Sequence[Sequence[Place]],
-        counters: Counters,
         ended: Callable[[int], None],
     ) -> None:
+        self.counters = Counters()
         self._rows = rows
         self._places = places
-        self._counters = counters
         self._ended = ended
         self._all = (1 << len(places)) - 1
         self._needs = [
@@ -90,13 +90,13 @@ class Gatherer:
             self._close()
             cycle = running
         if cycle is None:
-            self._counters.duplicate += 1  # its cycle is complete
+            self.counters.duplicate += 1  # its cycle is complete
             return
         if cycle.have & bit:
             if not cycle.doubtful & bit:
-                self._counters.duplicate += 1
+                self.counters.duplicate += 1
                 return
-            self._counters.late += 1
+            self.counters.late += 1
             cycle.doubtful &= ~bit
         elif cycle is running and self._overdue & bit:
             cycle.doubtful |= bit
@@ -110,10 +110,16 @@ class Gatherer:
                 self._before = None
             self._end(cycle)
 
-    def flush(self) -> None:
-        """Yield what is complete; nothing more will come."""
-        for rows in self._rows:
-            rows.flush()
+    @property
+    def number(self) -> int:
+        """Of the next cycle."""
+        return self._number
+
+    def skip(self, cycles: int) -> None:
+        """Forget what is under way; the next cycle has a number so much higher."""
+        self._running = self._before = None
+        self._overdue = 0
+        self._number += cycles
 
     def _enter(
         self,
@@ -148,8 +154,5 @@ class Gatherer:
                     request_ns=cycle.request_ns,
                     validity=cycle.validity[stream],
                 )
-        if missing:
-            self._counters.lost += 1
-        else:
-            self._counters.received += 1
+        self.counters.lost += bool(missing)
         self._ended(missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 __all__ = ["Abandoned", "in_thread"]
@@ -27,7 +28,8 @@ async def in_thread(work: Callable[[threading.Event], T]) -> T:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
         abandon.set()
-        await asyncio.wait([future])
-        if not future.cancelled():
-            future.exception()  # nobody else will look at it
+        while not future.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
+        future.exception()  # nobody else will look at it
         raise

@@ -22,6 +22,7 @@ class Rows:
         self.stream = stream
         self._block = block
         self._yield = yield_
+        self._since_ns = 0
         self._first = 0
         self._values: list[Sequence[float]] = []
         self._validity: list[Sequence[int]] = []
@@ -38,6 +39,8 @@ class Rows:
         validity: Sequence[int] | None = None,
     ) -> None:
         """One row of the stream: k values and, where not all are good, k codes of `Validity`."""
+        if host_ns < self._since_ns:
+            return
         if sequence != self._first + len(self._host_ns):
             self.flush()
         if not self._host_ns:
@@ -49,6 +52,11 @@ class Rows:
             self._request_ns.append(request_ns)
         if len(self._host_ns) >= self._block:
             self.flush()
+
+    def restart(self, since_ns: int) -> None:
+        """Forget what is there, and what was received before this host time [ns]."""
+        self._since_ns = since_ns
+        self._forget()
 
     def flush(self) -> None:
         """Yield what is there."""
@@ -62,5 +70,8 @@ class Rows:
             np.array(self._validity, dtype=np.uint8),
             np.array(self._request_ns, dtype=np.int64) if self._request_ns else None,
         )
-        self._values, self._validity, self._host_ns, self._request_ns = [], [], [], []
+        self._forget()
         self._yield(block)
+
+    def _forget(self) -> None:
+        self._values, self._validity, self._host_ns, self._request_ns = [], [], [], []

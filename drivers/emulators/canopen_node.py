@@ -150,7 +150,7 @@ class CanopenNode:
                     yield self._pack(index)
 
     def events(self, t: float, *, timed: bool = False) -> Iterator[CanFrame]:
-        """TPDOs that are sent because something has changed; `timed`: because their event timer has run out at t [s]."""
+        """TPDOs that are sent because something has changed; `timed`: because their timer has run out at t [s]."""
         if self.state == OPERATIONAL:
             for index in range(0x1800, 0x1804):
                 if self.objects[index, 2] < 254 or self.objects[index, 1] & _OFF:
