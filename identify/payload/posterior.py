@@ -94,17 +94,19 @@ def maximise(
     value, gradient, hessian = _objective(evidence, prior, point, delay_std, free_gravity)
     for _ in range(_ITERATIONS):
         step = _step(gradient, hessian, damping)
-        if -gradient @ step < _DECREMENT:
+        gain = -float(gradient @ step)
+        if 0 <= gain < _DECREMENT:
             break
-        trial = _moved(point, step, delay_std is not None, free_gravity)
-        attempt = _objective(evidence, prior, trial, delay_std, free_gravity)
-        if attempt[0] < value:
-            point, (value, gradient, hessian) = trial, attempt
-            damping = max(damping / 10, 1e-12)
-        elif damping > 1e8:
+        if gain > 0:  # a step whose parts were cut may lead uphill
+            trial = _moved(point, step, delay_std is not None, free_gravity)
+            attempt = _objective(evidence, prior, trial, delay_std, free_gravity)
+            if attempt[0] < value:
+                point, (value, gradient, hessian) = trial, attempt
+                damping = max(damping / 10, 1e-12)
+                continue
+        if damping > 1e8:
             break
-        else:
-            damping = max(damping * 10, 1e-6)
+        damping = max(damping * 10, 1e-6)
     return point
 
 
