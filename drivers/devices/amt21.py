@@ -179,14 +179,17 @@ class Amt21(PolledDriver[Amt21Options, Chunk, bytes]):
         raise TimeoutError
 
     async def _poll(self, number: int) -> Iterable[Block]:
-        blocks, trouble = [], None
+        blocks: list[Block] = []
+        failures: list[Exception] = []
         for encoder in self._encoders:
             try:
                 blocks.append(await self._measure(encoder, number))
             except (TimeoutError, ProtocolError) as exc:
-                trouble = exc
-        if trouble is not None and not blocks:
-            raise trouble
+                failures.append(exc)
+        if not blocks:
+            raise failures.pop()
+        for failure in failures:
+            self._missed(failure)
         return blocks
 
     async def _measure(self, encoder: _Encoder, number: int) -> Block:

@@ -158,6 +158,9 @@ class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
                 f"{1e6 * self._period_s:.0f} us; correct sinc, or set configure",
             )
 
+    def _counts(self, stream: Stream) -> bool:
+        return stream is self._wrench
+
     def _blocks(self, arrived: list[Chunk]) -> Iterable[Block]:
         samples = self._parser.samples(b"".join(chunk.data for chunk in arrived))
         if not len(samples):

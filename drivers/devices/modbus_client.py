@@ -40,8 +40,7 @@ class ModbusClient:
         self._clock = clock
         self._unit = unit
         self._timeout_s = timeout_s
-        self._gap_ns = 1_750_000 if baud > 19200 else 38_500_000_000 // baud
-        self._free_ns = 0
+        self._gap_s = 0.00175 if baud > 19200 else 38.5 / baud
         self._turn = asyncio.Lock()
 
     async def read(self, address: int, count: int, *, function: int = modbus.READ_HOLDING) -> Reply:
@@ -60,14 +59,10 @@ class ModbusClient:
     async def _transact(self, request: bytes) -> tuple[bytes, int, int]:
         """A request and its answer, and when they left and came [ns]."""
         async with self._turn:
-            await self._clock.sleep_until(self._free_ns)
-            await self._drain()
+            await self._quiet()
             request_ns = await self._line.send(request)
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    frame, host_ns = await self._answer()
-            finally:
-                self._free_ns = self._clock.now_ns() + self._gap_ns
+            async with asyncio.timeout(self._timeout_s):
+                frame, host_ns = await self._answer()
             return frame, request_ns, host_ns
 
     async def _answer(self) -> tuple[bytes, int]:
@@ -79,11 +74,12 @@ class ModbusClient:
                 if length is not None and len(received) >= length:
                     return received[:length], chunk.host_ns
 
-    async def _drain(self) -> None:
-        """What is there before a request is no answer to it."""
-        try:
-            async with asyncio.timeout(0):
-                while True:
+    async def _quiet(self) -> None:
+        """Wait until the line is; what comes before a request is no answer to it."""
+        give_up_ns = self._clock.now_ns() + round(self._timeout_s * 1e9)
+        while self._clock.now_ns() < give_up_ns:
+            try:
+                async with asyncio.timeout(self._gap_s):
                     await self._line.receive()
-        except TimeoutError:
-            return
+            except TimeoutError:
+                return

@@ -45,6 +45,11 @@ class PolledDriver(WireDriver[O, In, Out]):
     async def _poll(self, number: int) -> Iterable[Block]:
         """Ask once; TimeoutError where no answer came, ProtocolError where it was wrong."""
 
+    def _missed(self, why: Exception) -> None:
+        """Count a question without a good answer."""
+        self.counters.lost += 1
+        self.counters.corrupt += isinstance(why, ProtocolError)
+
     async def _start(self) -> None:
         self._due_ns = self._heard_ns = self.clock.now_ns()
 
@@ -59,8 +64,7 @@ class PolledDriver(WireDriver[O, In, Out]):
         except (TimeoutError, ProtocolError) as exc:
             if self._stopped:
                 return ()
-            self.counters.lost += 1
-            self.counters.corrupt += isinstance(exc, ProtocolError)
+            self._missed(exc)
             if self.clock.now_ns() - self._heard_ns > self.options.timeout_s * 1e9:
                 raise self._silent() from exc
             return ()

@@ -29,7 +29,8 @@ __all__ = ["Ft300Options", "Ft300RegisterOptions", "RobotiqFt300", "RobotiqFt300
 _BAUD = 19200
 _BURSTS = 5  # that the stop sequence is sent in
 _ATTEMPTS = 3
-_ANSWER_S = 0.1
+_QUIET_S = 0.03  # longer than from one frame to the next
+_ENDLESS_NS = 500_000_000
 _LIMIT = 0x7FFF
 
 
@@ -40,6 +41,8 @@ class Ft300Options(WireOptions):
     port: str
     #: Modbus address of the sensor.
     unit: Annotated[int, Field(ge=1, le=247)] = codec.UNIT
+    #: How long an answer may take [s]; reading the registers takes 13 ms on the line.
+    answer_s: Positive = 0.1
     #: How long the sequence that ends an earlier stream takes [s].
     stop_s: NonNegative = 0.5
     #: Name of the sensor's frame in the robot's model.
@@ -90,7 +93,11 @@ class _Ft300(WireDriver[Any, Chunk, bytes]):
     async def _connect(self) -> Identity:
         await self._stop_stream()
         self._modbus = ModbusClient(
-            self.line, self.clock, unit=self.options.unit, baud=_BAUD, timeout_s=_ANSWER_S
+            self.line,
+            self.clock,
+            unit=self.options.unit,
+            baud=_BAUD,
+            timeout_s=self.options.answer_s,
         )
         serial = await self._registers(codec.SERIAL_NUMBER)
         await self._registers(codec.WRENCH)
@@ -98,7 +105,7 @@ class _Ft300(WireDriver[Any, Chunk, bytes]):
         return Identity("Robotiq", "FT 300", number)
 
     async def _registers(self, place: tuple[int, int]) -> tuple[int, ...]:
-        """Registers of a sensor that may not have come to rest yet, or ConnectError."""
+        """Registers of a sensor whose last frames may still be on their way, or ConnectError."""
         why: Exception | None = None
         for _ in range(_ATTEMPTS):
             try:
@@ -118,7 +125,9 @@ class _Ft300(WireDriver[Any, Chunk, bytes]):
         for _ in range(_BURSTS):
             sent_ns = await self.line.send(codec.STOP_STREAM[:step])
             await self.clock.sleep_until(sent_ns + round(self.options.stop_s * 1e9 / _BURSTS))
-        await self._drain()
+        give_up_ns = self.clock.now_ns() + _ENDLESS_NS
+        while self.clock.now_ns() < give_up_ns and await self._within(_QUIET_S):
+            pass  # frames that were on their way
 
 
 class RobotiqFt300(_Ft300, StreamingDriver[Any, Chunk, bytes]):
@@ -135,16 +144,25 @@ class RobotiqFt300(_Ft300, StreamingDriver[Any, Chunk, bytes]):
         self._waiting: tuple[NDArray[np.int16], NDArray[np.int64]] = _nothing()
 
     async def _start(self) -> None:
-        try:
-            await self._modbus.write(*codec.STREAM)
-        except (TimeoutError, ProtocolError) as exc:
-            raise DeviceLost(
-                self.name, f"{self.line.where}: does not start its stream ({exc or 'no answer'}); {self.CHECK}"
-            ) from exc
+        await self._start_stream()
         self._parser.reset()
         self._sequence.restart()
         self._breaks = None
         self._waiting = _nothing()
+
+    async def _start_stream(self) -> None:
+        why: Exception | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                await self._modbus.write(*codec.STREAM)
+            except (TimeoutError, ProtocolError) as exc:
+                why = exc
+            else:
+                return
+        raise DeviceLost(
+            self.name,
+            f"{self.line.where}: asked {_ATTEMPTS} times for its stream: {str(why) or 'no answer'}; {self.CHECK}",
+        )
 
     async def _rest(self) -> None:
         await self._stop_stream()

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from drivers.block import Block
 from drivers.driver import Context, Driver, Identity
 from drivers.errors import ConnectError, DeviceLost, HeftError
+from drivers.stream import Stream
 from drivers.transports.transport import Transport
 
 __all__ = ["NonNegative", "Positive", "WireDriver", "WireOptions"]
@@ -89,6 +90,10 @@ class WireDriver(Driver, Generic[O, In, Out]):
         """Blocks that were held back, when nothing more will come."""
         return ()
 
+    def _counts(self, stream: Stream) -> bool:
+        """Do samples of this stream count as received? Not those that come with others."""
+        return True
+
     async def _rest(self) -> None:
         """Tell the device to stop streaming; the line may be gone."""
 
@@ -147,10 +152,8 @@ class WireDriver(Driver, Generic[O, In, Out]):
                     yield block
 
     def _counted(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """Blocks whose samples have been counted; each sample once, whatever its stream."""
-        first = self.streams[0]
         for block in blocks:
-            self.counters.received += len(block) if block.stream is first else 0
+            self.counters.received += len(block) if self._counts(block.stream) else 0
             yield block
 
     async def _open(self) -> None:

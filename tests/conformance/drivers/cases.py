@@ -1,0 +1,230 @@
+"""The kinds of device that the suite is run with; only what stands here differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.block import Block
+from drivers.emulators.bench import Bench
+
+__all__ = ["CASES", "Case"]
+
+Truth = Callable[[Bench, Block], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of device against its emulator.
+
+    driver, emulator   options; the driver's need not say where the emulator is
+    samples            of its first stream that a test waits for
+    truth              what is true for the samples of a block, in SI units (N, k)
+    within             how far from it the values may be, shape (k,)
+    wrap               where its counter starts, so that it wraps within the samples; None: it has no counter
+    counts             can tell a frame that comes twice, or late: it has a counter in every frame
+    checks             its frames have a checksum that the driver sees
+    nowhere            options that lead to no device, and what the error says then
+    wrong              options of an emulator that is not the device of the driver's options, and what the error says
+    saturates          flags its own overload
+    patient            options with which it stands many losses in a row
+    derived            streams that are made from samples of another one
+    bits               status bits that mean trouble, which flag the values; None: there are none
+    """
+
+    driver: Mapping[str, Any]
+    emulator: Mapping[str, Any]
+    truth: Truth
+    within: tuple[float, ...]
+    nowhere: tuple[Mapping[str, Any], str]
+    samples: int = 100
+    wrap: int | None = None
+    counts: bool = False
+    checks: bool = False
+    wrong: tuple[tuple[Mapping[str, Any], str], ...] = ()
+    saturates: bool = False
+    bits: int | None = None
+    derived: tuple[str, ...] = ()
+    patient: Mapping[str, Any] = field(default_factory=lambda: {"timeout_s": 1.0})
+    axes: tuple[str, ...] = ("joint1", "joint2")
+    posture: tuple[float, ...] = (0.3, -1.2)
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+QUIET = dict.fromkeys(
+    ("force_noise", "torque_noise", "force_bias", "torque_bias", "force_bias_drift", "torque_bias_drift"), 0.0
+)
+WRENCH_WITHIN = (0.15, 0.15, 0.15, 0.01, 0.01, 0.01)
+NO_PORT = {"port": "/dev/ttyNONE0"}
+
+
+def wrench(plant: Bench, block: Block) -> NDArray[np.float64]:
+    """The bench's wrench when the samples arrived; it changes slowly."""
+    return plant.wrench((block.host_ns - plant.start_ns) * 1e-9, 0.0)
+
+
+def position(plant: Bench, block: Block) -> NDArray[np.float64]:
+    t = (block.host_ns - plant.start_ns) * 1e-9
+    axis = plant.axes.index(block.stream.columns[0].of)
+    return plant.joint_positions(t)[:, [axis]]
+
+
+def gripper(plant: Bench, block: Block) -> NDArray[np.float64]:
+    """Open, and nothing held."""
+    return np.tile([0.085, 0.0, 0.0], (len(block), 1))
+
+
+def motion(plant: Bench, block: Block) -> NDArray[np.float64]:
+    """Positions, velocities: the joints stand still."""
+    t = (block.host_ns - plant.start_ns) * 1e-9
+    return np.hstack([plant.motor(t).q, plant.motor(t).v])
+
+
+#: Two drives: the second counts the other way, and not from zero.
+CIA402_NODES = (
+    {"node": 1, "serial": 1001, "rated_current": 8.0},
+    {"node": 2, "serial": 1002, "rated_current": 4.0, "counts_per_turn": -200_000, "zero": 5000},
+)
+
+CASES = {
+    "ati_rdt": Case(
+        driver={"host": "192.0.2.1"},
+        emulator=QUIET,
+        truth=wrench,
+        within=WRENCH_WITHIN,
+        samples=200,
+        wrap=(1 << 32) - 700,
+        counts=True,
+        nowhere=({"host": "127.0.0.1", "port": 9, "http_port": 9}, "http://127.0.0.1:9/netftapi2.xml"),
+        wrong=(
+            (
+                {"counts_per_force": 1e5, "torque_unit": "N-mm"},
+                r"force_scale is 1e-05 N per count on the box, 1e-06",
+            ),
+            ({"rate_hz": 500.0}, r"rate_hz is 500 Hz on the box, 1000 in the rig's file"),
+        ),
+        saturates=True,
+        bits=1 << 28,
+    ),
+    "onrobot_hex": Case(
+        driver={"host": "192.0.2.1", "rate_hz": 500.0, "tick_hz": 1000.0},
+        emulator=QUIET,
+        truth=wrench,
+        within=WRENCH_WITHIN,
+        samples=150,
+        wrap=(1 << 32) - 100,
+        counts=True,
+        nowhere=({"host": "127.0.0.1", "port": 9}, "udp 127.0.0.1:9 refused"),
+        saturates=False,
+        bits=1 << 3,
+    ),
+    "bota_serial": Case(
+        driver={"port": "/dev/ttyUSB0", "sinc": 64, "configure_wait_s": 0.05},
+        emulator=QUIET,
+        truth=wrench,
+        within=WRENCH_WITHIN,
+        samples=200,
+        wrap=(1 << 32) - 300_000,
+        counts=True,
+        checks=True,
+        nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 460800 baud: no such port"),
+        wrong=(({"baud": 115200}, r"bytes within 1 s, but 0 frames; is the baud rate the sensor's"),),
+        saturates=True,
+        bits=1 << 2,
+        derived=("device.temperature",),
+    ),
+    "robotiq_ft300": Case(
+        driver={"port": "/dev/ttyUSB0", "stop_s": 0.03},
+        emulator={**QUIET, "streaming": True},
+        truth=wrench,
+        within=WRENCH_WITHIN,
+        samples=30,
+        checks=True,
+        nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 19200 baud: no such port"),
+        wrong=(({"unit": 10}, r"asked 3 times for registers 510 to 513: unit 9 does not answer"),),
+        saturates=True,
+    ),
+    "robotiq_ft300_registers": Case(
+        driver={"port": "/dev/ttyUSB0", "stop_s": 0.03},
+        emulator=QUIET,
+        truth=wrench,
+        within=WRENCH_WITHIN,
+        samples=12,
+        patient={"timeout_s": 1.0, "answer_s": 0.04},
+        checks=True,
+        nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 19200 baud: no such port"),
+        wrong=(({"unit": 10}, r"unit 9 does not answer"),),
+        saturates=True,
+    ),
+    "amt21": Case(
+        driver={
+            "port": "/dev/ttyUSB0",
+            "rate_hz": 200.0,
+            "max_speed": 3.0,
+            "answer_s": 0.1,
+            "encoders": {"joint1": {"address": 0x54}, "joint2": {"address": 0x58, "ratio": -2.0}},
+        },
+        emulator={"encoders": {"joint1": {"address": 0x54}, "joint2": {"address": 0x58, "ratio": -2.0}}},
+        truth=position,
+        patient={"timeout_s": 1.0, "max_speed": 1.0, "answer_s": 0.005},
+        within=(2e-4,),
+        samples=40,
+        checks=True,
+        nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 2000000 baud: no such port"),
+        wrong=(
+            (
+                {"encoders": {"joint1": {"address": 0x54}, "joint2": {"address": 0x5C}}},
+                r"encoder 0x58 on joint2, asked 3 times: no answer",
+            ),
+        ),
+    ),
+    "robotiq_2f": Case(
+        driver={"port": "/dev/ttyUSB0", "rate_hz": 60.0},
+        emulator={},
+        truth=gripper,
+        patient={"timeout_s": 1.0, "answer_s": 0.03},
+        within=(1e-3, 0.02, 0.1),
+        samples=20,
+        checks=True,
+        nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 115200 baud: no such port"),
+        wrong=(({"unit": 10}, r"asked 3 times for its status: unit 9 does not answer"),),
+        bits=0x0E,
+    ),
+    "cia402": Case(
+        driver={
+            "axes": {
+                "joint1": {"node": 1, "counts_per_turn": 524288, "rated_current": 8.0, "serial": 1001},
+                "joint2": {"node": 2, "counts_per_turn": -200_000, "zero": 5000, "rated_current": 4.0},
+            },
+        },
+        emulator={"interface": "virtual", "nodes": CIA402_NODES},
+        truth=motion,
+        within=(1.3e-5, 3.2e-5, 2e-5, 4e-5),
+        derived=("device.current", "device.played"),
+        samples=40,
+        nowhere=(
+            {"interface": "virtual", "channel": "nobody"},
+            r"no answer to SDO from node 1 \(joint1\), node 2 \(joint2\)",
+        ),
+        wrong=(
+            ({"nodes": CIA402_NODES[:1] + ({"node": 3},)}, r"no answer to SDO from node 2 \(joint2\)"),
+            (
+                {"nodes": ({**CIA402_NODES[0], "serial": 7}, CIA402_NODES[1])},
+                r"node 1 \(joint1\) has serial number 7, the rig's file says 1001",
+            ),
+            (
+                {"nodes": ({**CIA402_NODES[0], "rated_current": 9.0}, CIA402_NODES[1])},
+                r"rated_current is 8 A in the rig's file, but the drive says 9 A",
+            ),
+            (
+                {"nodes": ({**CIA402_NODES[0], "counts_per_turn": 65536}, CIA402_NODES[1])},
+                r"counts_per_turn is 524288 units in the rig's file, but the drive says 65536",
+            ),
+            ({"nodes": CIA402_NODES, "profile": 406}, r"node 1 \(joint1\) follows CiA 406, not CiA 402"),
+        ),
+    ),
+}

@@ -1,0 +1,253 @@
+"""One suite for all drivers: each is run against its emulator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import aclosing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from daq.ticks import Unwrapper
+from drivers.block import Block, Validity
+from drivers.driver import Driver
+from drivers.emulators.wire_faults import Status, Truncate
+from drivers.errors import ConnectError, DeviceLost
+from drivers.sim.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence
+
+
+def numbers(blocks: list[Block]) -> np.ndarray[Any, Any]:
+    return np.concatenate([np.arange(b.sequence, b.next_sequence) for b in blocks])
+
+
+def stacked(blocks: list[Block], what: str) -> np.ndarray[Any, Any]:
+    return np.concatenate([getattr(b, what) for b in blocks])
+
+
+def assert_nothing_twice(blocks: list[Block]) -> None:
+    """Numbers and times only go on; a counter never repeats."""
+    assert (np.diff(numbers(blocks)) > 0).all()
+    assert (np.diff(stacked(blocks, "host_ns")) >= 0).all()
+    if blocks[0].ticks is not None:
+        assert (np.diff(stacked(blocks, "ticks")) != 0).all()
+
+
+async def test_connects_identifies_and_streams_in_si_units(stand, case, take):
+    async with stand() as bench, bench.driver() as driver:
+        identity = driver.identity
+        assert identity.vendor
+        assert identity.model
+        taken = await take(driver, case.samples)
+        for stream in driver.streams:
+            blocks = taken[stream.name]
+            assert blocks, stream.name
+            assert all(b.stream is stream for b in blocks)
+            assert (np.diff(numbers(blocks)) == 1).all(), "a gap without a loss"
+            assert_nothing_twice(blocks)
+            assert (stacked(blocks, "validity") == Validity.OK).all()
+        first = taken[driver.streams[0].name]
+        for block in first:
+            error = np.abs(block.si - case.truth(bench.plant, block))
+            assert (error <= np.array(case.within)).all(), error.max(axis=0)
+        counters = driver.counters
+        counted = [blocks for stream, blocks in taken.items() if stream not in case.derived]
+        assert counters.received == sum(len(block) for blocks in counted for block in blocks)
+        assert (counters.lost, counters.corrupt, counters.duplicate, counters.late) == (0, 0, 0, 0)
+
+
+async def test_a_second_stream_shows_nothing_of_the_first(stand, case, take):
+    async with stand() as bench, bench.driver() as driver:
+        first = (await take(driver, 5))[driver.streams[0].name]
+        stopped_ns = bench.clock.now_ns()
+        await driver.stop()  # twice is no harm
+        await bench.sleep(0.05)
+        second = (await take(driver, 5))[driver.streams[0].name]
+        assert (stacked(second, "host_ns") > stopped_ns + 20_000_000).all(), "an old value came again"
+        assert_nothing_twice(first + second)
+
+
+async def test_clock_is_unwrapped_through_its_wrap(stand, case, take):
+    if case.wrap is None:
+        pytest.skip("has no clock")
+    async with stand(counter=case.wrap) as bench, bench.driver() as driver:
+        stream = driver.streams[0]
+        blocks = (await take(driver, case.samples))[stream.name]
+    ticks = stacked(blocks, "ticks")
+    assert (np.diff(ticks) < 0).sum() == 1, "the counter did not wrap"
+    out = Unwrapper.of(stream).unwrap(numbers(blocks), ticks)
+    assert not out.jumps
+    assert out.ticks[-1] >= 1 << stream.tick_bits
+    rate = (out.ticks[-1] - out.ticks[0]) / (len(ticks) - 1) * stream.rate_hz
+    assert rate == pytest.approx(stream.tick_hz, rel=1e-3)
+
+
+@pytest.mark.parametrize("fault", [Drop, Burst, Corrupt, Truncate])
+async def test_what_is_lost_on_the_wire_is_a_gap_and_counted(stand, case, take, fault):
+    async with stand() as bench, bench.driver(**case.patient) as driver:
+        bench.inject(fault, rate=0.35, **({"length": 3} if fault is Burst else {}))
+        stream = driver.streams[0].name
+        blocks = (await take(driver, case.samples))[stream]
+        counters = driver.counters
+    assert_nothing_twice(blocks)
+    missing = np.diff(numbers(blocks)) - 1
+    assert missing.sum() > 0, "no gap"
+    assert counters.lost >= missing.sum() > 0
+    if fault is Corrupt and case.checks:
+        assert counters.corrupt > 0
+
+
+async def test_what_comes_twice_or_late_is_not_yielded_again(stand, case, take):
+    async with stand() as bench, bench.driver() as driver:
+        bench.inject(Duplicate, rate=0.3)
+        blocks = (await take(driver, case.samples))[driver.streams[0].name]
+        assert_nothing_twice(blocks)
+        if case.counts:
+            assert driver.counters.duplicate > 0
+            assert driver.counters.lost == 0
+        bench.inject(Late, delay_s=0.02, duration_s=0.05)
+        blocks += (await take(driver, 10))[driver.streams[0].name]
+        assert_nothing_twice(blocks)
+
+
+async def test_silence_is_a_lost_device_that_can_be_entered_anew(stand, case, take):
+    async with stand() as bench:
+        driver = bench.driver(timeout_s=0.1)
+        async with driver:
+            before: list[Block] = []
+
+            async def read() -> None:
+                async for block in driver:
+                    if block.stream is driver.streams[0]:
+                        before.append(block)
+                    if len(before) == 3:
+                        bench.inject(Silence, duration_s=0.4)
+
+            with pytest.raises(DeviceLost, match=r"^device: .* silent for more than 0.1 s .*check"):
+                await read()
+        await bench.sleep(0.4)
+        async with driver:
+            after = (await take(driver, 3))[driver.streams[0].name]
+        assert_nothing_twice(before + after)
+
+
+async def test_reconnects_when_asked_to(stand, case, take):
+    async with stand() as bench, bench.driver(timeout_s=0.1, reconnect_s=5.0) as driver:
+        stream = driver.streams[0].name
+        blocks: list[Block] = []
+        async for block in driver:
+            if block.stream.name != stream:
+                continue
+            blocks.append(block)
+            if len(blocks) == 3:
+                bench.inject(Silence, duration_s=0.3)
+            if len(blocks) == 6:
+                await driver.stop()
+        assert_nothing_twice(blocks)
+        gap = np.diff(numbers(blocks)).max() - 1
+        assert gap > 0, "the time of silence is no gap"
+        assert driver.counters.lost >= gap
+
+
+async def test_a_pulled_cable_is_a_lost_device(stand, case):
+    async with stand() as bench, bench.driver() as driver:
+
+        async def read() -> None:
+            async for _ in driver:
+                bench.emulator.wire.unplug()
+
+        with pytest.raises(DeviceLost, match=r"^device: "):
+            await read()
+
+
+async def test_nobody_there_says_what_was_tried_and_what_to_check(stand, case, held):
+    options, says = case.nowhere
+    async with stand() as bench:
+        before = held.now()
+        with pytest.raises(ConnectError, match=f"^device: .*{says}") as caught:
+            await bench.elsewhere(**options).__aenter__()
+        assert "check" in str(caught.value)
+        await held.settles_to(before)
+
+
+async def test_the_wrong_device_is_refused(stand, case, held):
+    if not case.wrong:
+        pytest.skip("tells nothing about itself")
+    for options, says in case.wrong:
+        async with stand(**options) as bench:
+            before = held.now()
+            with pytest.raises(ConnectError, match=f"^device: .*{says}"):
+                await bench.driver().__aenter__()
+            await held.settles_to(before)
+
+
+async def test_trouble_that_the_device_tells_flags_its_values(stand, case, take):
+    async with stand() as bench, bench.driver() as driver:
+        stream = driver.streams[0].name
+        if case.bits is not None:
+            bench.inject(Status, bits=case.bits, duration_s=0.15)
+            blocks = (await take(driver, 3))[stream]
+            assert (blocks[-1].validity != Validity.OK).all()
+            assert np.isnan(blocks[-1].si).all()
+            await bench.sleep(0.15)
+        if case.saturates:
+            bench.inject(Saturate, column=2)
+            blocks = (await take(driver, 3))[stream]
+            assert blocks[-1].validity[-1, 2] == Validity.SATURATED
+
+
+class Interrupted:
+    """A coroutine whose task is cancelled when it waits for the n-th time."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], n: int) -> None:
+        self._coroutine = coroutine
+        self._left = n
+        self.happened = False
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        steps = self._coroutine.__await__()
+        try:
+            waiting = next(steps)
+            while True:
+                if self._left == 0:
+                    self.happened = True
+                    task = asyncio.current_task()
+                    assert task is not None
+                    task.cancel()
+                self._left -= 1
+                try:
+                    yield waiting
+                except BaseException as exc:
+                    waiting = steps.throw(exc)
+                else:
+                    waiting = steps.send(None)
+        except StopIteration:
+            return
+
+    async def run(self) -> None:
+        await self
+
+
+async def work(make: Callable[[], Driver]) -> None:
+    async with make() as driver, aclosing(driver.__aiter__()) as blocks:
+        async for block in blocks:
+            if block.next_sequence > 1:
+                break
+
+
+async def test_cancellation_at_every_await_leaves_no_task_and_no_open_port(stand, case, held):
+    async with stand() as bench:
+        await work(bench.driver)
+        before = held.now()
+        for n in (*range(16), *range(16, 200, 7)):
+            attempt = Interrupted(work(bench.driver), n)
+            task = asyncio.create_task(attempt.run(), name=f"attempt {n}")
+            await asyncio.wait([task])
+            assert task.cancelled() == attempt.happened
+            if not task.cancelled():
+                task.result()
+            await held.settles_to(before, f"cancelled at await {n}")
+            if not attempt.happened:
+                return
+        raise AssertionError("more awaits than expected")
