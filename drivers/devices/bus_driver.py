@@ -17,9 +17,9 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from pydantic import Field
 
 from drivers.block import Block
+from drivers.devices.assembler import Assembler
 from drivers.devices.bus_load import BusLoad, Traffic
 from drivers.devices.can_options import CanOptions
-from drivers.devices.gatherer import Gatherer, Place
 from drivers.devices.rows import Rows
 from drivers.driver import Context, Counters, Driver, Identity
 from drivers.errors import ConnectError, DeviceLost, HeftError, ProtocolError
@@ -69,10 +69,8 @@ class BusDriver(Driver, Generic[O]):
         self._period_ns = round(1e9 / options.rate_hz)
         self._bear = max(2, round(options.timeout_s * options.rate_hz))  # cycles without an answer
         BusLoad(self._traffic(), options.bitrate).check(name)
-        block = options.block or max(1, round(_BLOCK_S * options.rate_hz))
-        self._rows = tuple(Rows(stream, block, self._publish) for stream in self._make_streams())
-        gathered = {place.stream for places in self._places() for place in places}
-        self._gatherer = Gatherer(self._rows[: len(gathered)], self._places(), self._on_ended)
+        self._assembler: Assembler = self._make_assembler()
+        self._others: tuple[Rows, ...] = ()  # rows of streams that are not put together from answers
         self._missed = [0] * len(self.names)
         self._link = self._make_link()
         self._tasks: list[asyncio.Task[None]] = []
@@ -88,12 +86,8 @@ class BusDriver(Driver, Generic[O]):
         """All that will be sent on the bus."""
 
     @abstractmethod
-    def _make_streams(self) -> Sequence[Stream]:
-        """The streams, those that are gathered first."""
-
-    @abstractmethod
-    def _places(self) -> Sequence[Sequence[Place]]:
-        """For each frame of a cycle, where its numbers belong; frame f is of axis f % n."""
+    def _make_assembler(self) -> Assembler:
+        """What puts together what the axes say."""
 
     @abstractmethod
     async def _connect(self) -> Identity:
@@ -113,6 +107,11 @@ class BusDriver(Driver, Generic[O]):
     async def _farewell(self) -> None:
         """Leave the devices as they should be left; the bus may be gone."""
 
+    @property
+    def _block(self) -> int:
+        """Samples per block."""
+        return self.options.block or max(1, round(_BLOCK_S * self.options.rate_hz))
+
     def _make_link(self) -> CanLink:
         return CanLink(self.name, self.clock, self.options.settings())
 
@@ -126,7 +125,7 @@ class BusDriver(Driver, Generic[O]):
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        return tuple(rows.stream for rows in self._rows)
+        return (*self._assembler.streams, *(rows.stream for rows in self._others))
 
     @property
     def identity(self) -> Identity:
@@ -175,14 +174,14 @@ class BusDriver(Driver, Generic[O]):
                 interruption = exc
         self._tasks.clear()
         self._link.close()
-        self._gatherer.skip(0)
+        self._assembler.skip(0)
         if interruption is not None:
             raise interruption
 
     async def stop(self) -> None:
         if self._reading:
             self._reading = False
-            self._gatherer.counters = Counters()
+            self._assembler.counters = Counters()
             self._outbox.fail(DeviceLost(self.name, "was stopped"))
 
     async def __aiter__(self) -> AsyncIterator[Block]:
@@ -204,16 +203,18 @@ class BusDriver(Driver, Generic[O]):
             raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
         self._outbox = Inbox(self.name)
         self._reading = True
-        self._gatherer.counters = self.counters
-        for rows in self._rows:
-            rows.restart(self.clock.now_ns())
+        self._assembler.counters = self.counters
+        now_ns = self.clock.now_ns()
+        self._assembler.restart(now_ns)
+        for rows in self._others:
+            rows.restart(now_ns)
         if self._failure is not None:
             self._fail(self._failure)
 
     async def _reconnect(self) -> None:
         """Get the axes back within `reconnect_s`, or raise what happened at first."""
         failure, lost_ns = self._failure or DeviceLost(self.name, "lost"), self.clock.now_ns()
-        give_up_ns, lost = lost_ns + round(self.options.reconnect_s * 1e9), self._gatherer.number - 2
+        give_up_ns, lost = lost_ns + round(self.options.reconnect_s * 1e9), self._assembler.number - 2
         if isinstance(failure, DeviceLost) and self._may_reconnect():
             while self.clock.now_ns() < give_up_ns:
                 await self._release()
@@ -222,8 +223,8 @@ class BusDriver(Driver, Generic[O]):
                 except HeftError:
                     await self.clock.sleep_until(self.clock.now_ns() + _RETRY_NS)
                     continue
-                self._gatherer.skip((self.clock.now_ns() - lost_ns) // self._period_ns)
-                self.counters.lost += self._gatherer.number - lost  # with the two that were under way
+                self._assembler.skip((self.clock.now_ns() - lost_ns) // self._period_ns)
+                self.counters.lost += self._assembler.number - lost  # with the two that were under way
                 self._listen()
                 return
         self._failure = failure
@@ -268,19 +269,24 @@ class BusDriver(Driver, Generic[O]):
     async def _stragglers(self, give_up_ns: int) -> None:
         """Wait for answers that are missing: by time, but also by looks, for this host may have slept itself."""
         looks = 0
-        while self._gatherer.missing and (self.clock.now_ns() < give_up_ns or looks < _LOOKS):
+        while self._assembler.missing and (self.clock.now_ns() < give_up_ns or looks < _LOOKS):
             await self.clock.sleep_until(self.clock.now_ns() + self._period_ns // 16)
             looks += 1
 
     def _on_ended(self, missing: int) -> None:
-        """A cycle is over; bits of `missing` are frames that did not come."""
+        """A cycle is over; bits of `missing` are frames that did not come, frame f being one of axis f % n."""
         n = len(self.names)
+        missing |= missing >> n
         for axis in range(n):
-            silent = missing >> axis & 1 or missing >> (axis + n) & 1
-            self._missed[axis] = self._missed[axis] + 1 if silent else 0
+            self._missed[axis] = self._missed[axis] + 1 if missing >> axis & 1 else 0
+        self._look_for_silence()
+
+    def _look_for_silence(self) -> None:
+        """An axis that has missed too many cycles is lost."""
+        n = len(self.names)
         lost = [name for name, missed in zip(self.names, self._missed, strict=True) if missed >= self._bear]
         if lost and self._failure is None:
-            who = "every axis" if len(lost) == n > 1 else self._who(lost)
+            who = "every axis is" if len(lost) == n > 1 else f"{self._who(lost)} is"
             self._fail(
                 DeviceLost(
                     self.name,
@@ -292,13 +298,14 @@ class BusDriver(Driver, Generic[O]):
     def _fail(self, exc: Exception) -> None:
         """Tell whoever iterates; the first reason stays."""
         self._failure = self._failure or exc
-        for rows in self._rows:
+        self._assembler.flush()
+        for rows in self._others:
             rows.flush()
         self._outbox.fail(DeviceLost(self.name, str(self._failure)))
 
     def _publish(self, block: Block) -> None:
         if self._reading:
-            if block.stream is self._rows[0].stream:
+            if block.stream is self._assembler.streams[0]:
                 self.counters.received += len(block)
             self._outbox.put([block])
 

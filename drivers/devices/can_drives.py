@@ -55,10 +55,7 @@ class CanDrives(BusDriver[D], Actuator):
 
     Options: ClassVar[type[DriveOptions]]
 
-    def __init__(
-        self, name: str, options: D, context: Context, axes: Sequence[AxisOptions], gathered: Sequence[Stream]
-    ) -> None:
-        self._gathered = tuple(gathered)
+    def __init__(self, name: str, options: D, context: Context, axes: Sequence[AxisOptions]) -> None:
         super().__init__(name, options, context, context.axes)
         self.axes = context.axes
         self.watchdog_s: float | None = options.watchdog_s
@@ -69,8 +66,10 @@ class CanDrives(BusDriver[D], Actuator):
         n = len(self.axes)
         self._raw_position: list[float] = [0.0] * n
         self._raw_velocity: list[float] = [0.0] * n
-        self._scale, self._offset = self._gathered[0].scale, self._gathered[0].offset
-        self._played: Rows = self._rows[-1]
+        motion = self._assembler.streams[0]
+        self._scale, self._offset = motion.scale, motion.offset
+        self._played = Rows(_played(name, self.axes, options.rate_hz), self._block, self._publish)
+        self._others = (self._played,)
 
     # -- what drivers add ---------------------------------------------------------------------------------------------
 
@@ -84,16 +83,6 @@ class CanDrives(BusDriver[D], Actuator):
 
     def _check_range(self, chunk: Setpoints) -> None:
         """CommandError where setpoints cannot be sent."""
-
-    # -- streams ------------------------------------------------------------------------------------------------------
-
-    def _make_streams(self) -> Sequence[Stream]:
-        units = {"position": "rad", "velocity": "rad/s", "acceleration": "rad/s2"}
-        columns = tuple(
-            Column(axis, quantity, unit) for quantity, unit in units.items() for axis in self.names
-        )
-        played = Stream(f"{self.name}.played", columns, self.options.rate_hz, role=Role.PLAYED)
-        return (*self._gathered, played)
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -236,3 +225,9 @@ class CanDrives(BusDriver[D], Actuator):
     def _unwatched(self) -> str:
         """The axes without a watchdog, in words."""
         return "the drives are"
+
+
+def _played(name: str, axes: Sequence[str], rate_hz: float) -> Stream:
+    units = {"position": "rad", "velocity": "rad/s", "acceleration": "rad/s2"}
+    columns = tuple(Column(axis, quantity, unit) for quantity, unit in units.items() for axis in axes)
+    return Stream(f"{name}.played", columns, rate_hz, role=Role.PLAYED)

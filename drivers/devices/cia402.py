@@ -22,7 +22,7 @@ from drivers.devices.can_options import in_order
 from drivers.devices.canopen_setup import CanopenSetup
 from drivers.devices.cia402_options import Cia402Axis, Cia402Options
 from drivers.devices.cia402_setup import Facts, set_up
-from drivers.devices.gatherer import Place
+from drivers.devices.gatherer import Gatherer, Place
 from drivers.devices.in_thread import in_thread
 from drivers.driver import Context, Identity
 from drivers.errors import CommandError, DeviceFault, DeviceLost, DriverError
@@ -45,9 +45,7 @@ class Cia402(CanDrives[Cia402Options]):
 
     def __init__(self, name: str, options: Cia402Options, context: Context) -> None:
         self._axes = tuple(options.axes[axis] for axis in in_order(name, context.axes, tuple(options.axes)))
-        super().__init__(
-            name, options, context, self._axes, _streams(name, options, context.axes, self._axes)
-        )
+        super().__init__(name, options, context, self._axes)
         n = len(self.axes)
         self._status = [0] * n
         self._error_code = [0] * n
@@ -70,11 +68,13 @@ class Cia402(CanDrives[Cia402Options]):
             Traffic("heartbeats", 10 * n + 4 / o.watchdog_s, 1),
         )
 
-    def _places(self) -> Sequence[Sequence[Place]]:
+    def _make_assembler(self) -> Gatherer:
         n, torque = len(self.names), self.options.effort == "torque"
         first = [[Place(0, i), *([Place(1, i)] if torque else [])] for i in range(n)]
         second = [[Place(0, n + i), *([] if torque else [Place(1, i)])] for i in range(n)]
-        return first + second
+        streams = _streams(self.name, self.options, self.names, self._axes)
+        self._gatherer = Gatherer(streams, first + second, self._block, self._publish, self._on_ended)
+        return self._gatherer
 
     # -- set-up -------------------------------------------------------------------------------------------------------
 

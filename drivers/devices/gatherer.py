@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from drivers.block import Block
+from drivers.devices.assembler import Assembler
 from drivers.devices.rows import Rows
 from drivers.driver import Counters
+from drivers.stream import Stream
 
 __all__ = ["Gatherer", "Place"]
 
@@ -21,19 +24,20 @@ class Place(NamedTuple):
 class _Cycle:
     """What has come of one cycle; bit p of `have` stands for frame p."""
 
-    __slots__ = ("doubtful", "have", "host_ns", "number", "request_ns", "validity", "values")
+    __slots__ = ("doubtful", "have", "heard_ns", "host_ns", "number", "request_ns", "validity", "values")
 
-    def __init__(self, number: int, request_ns: int, widths: Sequence[int]) -> None:
+    def __init__(self, number: int, request_ns: int, widths: Sequence[int], frames: int) -> None:
         self.number = number
         self.request_ns = request_ns
         self.host_ns = 0
+        self.heard_ns = [0] * frames
         self.have = 0
         self.doubtful = 0  # frames that may be late ones of the cycle before
         self.values: list[list[float]] = [[0] * width for width in widths]
         self.validity: list[list[int] | None] = [None] * len(widths)
 
 
-class Gatherer:
+class Gatherer(Assembler):
     """Makes rows of several streams from frames that every cycle expects once each.
 
     A frame belongs to the cycle in whose time it was received; frames come in the order of their stamps. A cycle is
@@ -41,42 +45,49 @@ class Gatherer:
     gap. CAN frames carry no number: one that comes after the next request cannot be told from the answer to that one,
     until that one comes too; then the first was late, and is left out.
 
-    places     for each frame, where its numbers belong
-    ended      is told the frames that were missing, as bits, whenever a cycle is over
-    counters   where frames that come twice or late, and cycles without an answer, are counted
+    places   for each frame, where its numbers belong
+    ages     for each frame, where to note how much earlier than the row's stamp it came; empty: nowhere
+    ended    is told the frames that were missing, as bits, whenever a cycle is over
     """
 
     def __init__(
         self,
-        rows: Sequence[Rows],
+        streams: Sequence[Stream],
         places: Sequence[Sequence[Place]],
+        block: int,
+        publish: Callable[[Block], None],
         ended: Callable[[int], None],
+        ages: Sequence[Sequence[Place]] = (),
     ) -> None:
         self.counters = Counters()
-        self._rows = rows
+        self._rows = [Rows(stream, block, publish) for stream in streams]
         self._places = places
+        self._ages = ages
         self._ended = ended
         self._all = (1 << len(places)) - 1
         self._needs = [
             sum(1 << frame for frame, wanted in enumerate(places) if any(p.stream == s for p in wanted))
-            for s in range(len(rows))
+            for s in range(len(streams))
         ]
-        self._widths = [r.stream.width for r in rows]
+        self._widths = [stream.width for stream in streams]
         self._running: _Cycle | None = None
         self._before: _Cycle | None = None  # while frames of it may still be on their way to us
         self._overdue = 0  # frames that the cycle before had to do without
         self._number = 0
 
     @property
+    def streams(self) -> tuple[Stream, ...]:
+        return tuple(rows.stream for rows in self._rows)
+
+    @property
     def missing(self) -> int:
-        """Frames of the running cycle that have not come, as bits."""
         return 0 if self._running is None else self._all & ~self._running.have
 
     def begin(self, request_ns: int) -> int:
         """A request has left [ns, host time]: a new cycle; its number."""
         self._close()
         self._before = self._running
-        self._running = _Cycle(self._number, request_ns, self._widths)
+        self._running = _Cycle(self._number, request_ns, self._widths, len(self._places))
         self._number += 1
         return self._running.number
 
@@ -101,6 +112,7 @@ class Gatherer:
         elif cycle is running and self._overdue & bit:
             cycle.doubtful |= bit
         cycle.have |= bit
+        cycle.heard_ns[frame] = host_ns
         cycle.host_ns = max(cycle.host_ns, host_ns)
         self._enter(cycle, self._places[frame], values, flags)
         if cycle.have == self._all and not cycle.doubtful:
@@ -112,14 +124,20 @@ class Gatherer:
 
     @property
     def number(self) -> int:
-        """Of the next cycle."""
         return self._number
 
-    def skip(self, cycles: int) -> None:
-        """Forget what is under way; the next cycle has a number so much higher."""
+    def skip(self, rows: int) -> None:
         self._running = self._before = None
         self._overdue = 0
-        self._number += cycles
+        self._number += rows
+
+    def restart(self, since_ns: int) -> None:
+        for rows in self._rows:
+            rows.restart(since_ns)
+
+    def flush(self) -> None:
+        for rows in self._rows:
+            rows.flush()
 
     def _enter(
         self,
@@ -145,6 +163,9 @@ class Gatherer:
 
     def _end(self, cycle: _Cycle) -> None:
         missing = self._overdue = self._all & ~cycle.have
+        for heard_ns, places in zip(cycle.heard_ns, self._ages, strict=False):
+            for stream, column in places:
+                cycle.values[stream][column] = (cycle.host_ns - heard_ns) // 1000
         for stream, (rows, needs) in enumerate(zip(self._rows, self._needs, strict=True)):
             if not needs & missing:
                 rows.add(
