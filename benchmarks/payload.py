@@ -68,7 +68,8 @@ def speed(run: Any) -> None:
             estimator.estimate()
             spent, estimates = spent + time.process_time() - begin, estimates + 1
         print(
-            f"estimate, {name}: {1000 * spent / estimates:.1f} ms each, ten a second take {10 * spent / estimates:.0%} of a core"
+            f"estimate, {name}: {1000 * spent / estimates:.1f} ms each, "
+            f"ten a second take {10 * spent / estimates:.0%} of a core"
         )
     estimator = grasped(run)
     begin = time.perf_counter()
