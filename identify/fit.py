@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from identify.blas import one_thread
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from identify.consistency import Level
     from identify.dataset import Dataset, Processing
     from identify.estimators.answer import Estimate
+    from identify.intervals.assessment import Assessment
     from identify.prior import PriorLike
     from identify.problem import Bounds, Problem, Weighting
+    from identify.reduction import Information
     from identify.result import Result
     from identify.robot import Robot
     from identify.source import Source
@@ -33,6 +36,7 @@ def fit(
     prior: PriorLike = None,
     *,
     processing: Processing | None = None,
+    delay_s: float | None = None,
     bounds: Bounds | None = None,
     weighting: Weighting | Array = "joint",
     validate: Dataset | Sequence[Dataset] | None = None,
@@ -47,21 +51,26 @@ def fit(
     cutoff_hz    of the zero-phase low-pass; None: chosen from the data
     prior        known parameters; None: the robot's own (see `identify.prior.prior_of`)
     processing   filter and derivatives in full, instead of `cutoff_hz`
+    delay_s      how old torques are against positions [s] (docs/units-and-frames.md); None: found in the data
     bounds       on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
     weighting    `joint`: by each joint's residual; `none`; or weights on the squares, shape (n,)
     validate     data that the result is judged by and that the fit does not see
     progress     called with the share of the data that has been read, 0 to 1
     options      keywords of the method's own
     """
+    from identify.alignment import align
     from identify.dataset import Dataset
     from identify.estimators import estimate
+    from identify.intervals.assessment import assess
     from identify.source import Source
 
     datasets = [data] if isinstance(data, Dataset) else list(data)
     if not datasets:
         raise DataError("no data; give at least one dataset")
     source = Source.of(robot, datasets, _processing(datasets, cutoff_hz, processing))
-    problem = _problem(source, level, prior, bounds, weighting, progress)
+    posed = partial(_problem, source, level, prior, bounds, weighting)
+    alignment = align(source, posed, delay_s, source.reduced(progress))
+    problem = replace(alignment.problem, reweight=alignment.source.reweight)
     answer = estimate(problem, method, **(options or {}))
     configuration = {
         "method": method,
@@ -69,8 +78,9 @@ def fit(
         "level": level,
         "weighting": weighting if isinstance(weighting, str) else list(weighting),
         "bounds": problem.bounds.to_dict(),
+        "delay_s": delay_s,
     }
-    result = _result(source, problem, answer, configuration)
+    result = _result(assess(alignment, answer), alignment.source, problem, answer, configuration)
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
 
@@ -95,7 +105,7 @@ def _problem(
     prior: PriorLike,
     bounds: Bounds | None,
     weighting: Weighting | Array,
-    progress: Callable[[float], None] | None,
+    information: Information,
 ) -> Problem:
     from identify.base import base_parameters
     from identify.parameters import Layout
@@ -104,7 +114,7 @@ def _problem(
 
     robot = source.robot
     return Problem(
-        information=source.reduced(progress),
+        information=information,
         base=base_parameters(robot),
         layout=Layout(robot.parameter_names),
         level=level,
@@ -112,11 +122,12 @@ def _problem(
         boxes=robot.boxes,
         bounds=Bounds(total_mass=robot.total_mass) if bounds is None else bounds,
         weighting=weighting,
-        reweight=source.reweighting,
     )
 
 
-def _result(source: Source, problem: Problem, answer: Estimate, configuration: dict[str, Any]) -> Result:
+def _result(
+    assessment: Assessment, source: Source, problem: Problem, answer: Estimate, configuration: dict[str, Any]
+) -> Result:
     import numpy as np
 
     from identify.estimators.essential import essential_parameters
@@ -134,7 +145,7 @@ def _result(source: Source, problem: Problem, answer: Estimate, configuration: d
         method=answer.method,
         level=problem.level,
         parameters=Parameters(problem.layout, answer.parameters),
-        base=BaseValues(base.names, answer.base, answer.covariance, base.matrix, essential),
+        base=BaseValues(base.names, answer.base, assessment.spread.covariance, base.matrix, essential),
         rank=answer.rank,
         condition_number=condition_number,
         fit=error,
@@ -142,9 +153,15 @@ def _result(source: Source, problem: Problem, answer: Estimate, configuration: d
         processing=source.processing,
         provenance=Provenance.of(source.datasets, configuration),
         prior=problem.prior,
+        delays={assessment.delay.stream: assessment.delay},
         feasible=answer.feasible,
         facts={
             name: value for name, value in answer.facts.items() if not name.endswith("_s")
         },  # no clock time
-        warnings=(*source.notes, *answer.warnings, *judged(problem, answer, error, condition_number)),
+        warnings=(
+            *source.notes,
+            *assessment.warnings,
+            *answer.warnings,
+            *judged(problem, answer, error, condition_number),
+        ),
     )

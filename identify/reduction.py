@@ -1,18 +1,17 @@
 """Data reduced to one small triangle per joint: a square-root information factor.
 
-    R_j' R_j = [Y_j tau_j]' [Y_j tau_j]
+    R_j' R_j = [Y_j tau_j tau_j' tau_j'']' [Y_j tau_j tau_j' tau_j'']
 
-with Y_j (T_j, p) the filtered rows of joint j. Whatever is asked of the data later (least squares, weights,
-residuals, prediction errors) is answered by the triangles; the rows themselves are gone. A joint's triangle is kept on
-the columns that it has, and is brought up to date by an orthogonal factorisation of triangle and new rows together,
-so that no accuracy is lost to squares.
+with Y_j (T_j, p) the filtered rows of joint j. The derivatives of torque are there for its delay: what is d old is
+tau + d tau' + d^2/2 tau'' in time, so that d can be found and taken out without the rows. Whatever is asked of the data
+later (least squares, weights, residuals, prediction errors) is answered by the triangles; the rows themselves are gone.
+A joint's triangle is kept on the columns that it has, and is brought up to date by an orthogonal factorisation of
+triangle and new rows together, so that no accuracy is lost to squares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from identify.regressor import RowLayout
 from identify.robot import Robot
 from identify.triangle import BLOCK, absorb, triangle
 
-__all__ = ["Information", "Reduction", "Reweighting", "reduce"]
+__all__ = ["Information", "Reduction", "reduce"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +33,14 @@ class Information:
     factors  upper triangular R_j, the last column is torque, shape (n, p + 1, p + 1)
     rows     rows that went into each, shape (n,)
     names    of the p parameters
+    rates    two more columns and rows of R_j: first and second derivative of torque [N m/s, N m/s2], shape
+             (n, p + 3, 2); None where nothing is known of them
     """
 
     factors: Array
     rows: NDArray[np.int64]
     names: tuple[str, ...]
+    rates: Array | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factors", frozen(self.factors))
@@ -50,6 +52,10 @@ class Information:
             raise ParameterError(
                 f"factors of shape {self.factors.shape} for {len(rows)} joints and {size - 1} parameters"
             )
+        if self.rates is not None:
+            object.__setattr__(self, "rates", frozen(self.rates))
+            if self.rates.shape != (len(rows), size + 2, 2):
+                raise ParameterError(f"rates of shape {self.rates.shape} beside {self.factors.shape}")
 
     def stacked(self, weights: Array) -> tuple[Array, Array, float]:
         """(R, z, rho2) with |R x - z|^2 + rho2 = sum_j w_j^2 |Y_j x - tau_j|^2, for weights w_j (n,)."""
@@ -65,11 +71,39 @@ class Information:
             raise ParameterError(
                 "these data were reduced with another robot or other joint terms; reduce them alike"
             )
-        both = [
-            triangle(np.concatenate([_rows(a), _rows(b)]))
-            for a, b in zip(self.factors, other.factors, strict=True)
-        ]
-        return Information(np.array(both), self.rows + other.rows, self.names)
+        both = np.array(
+            [
+                triangle(np.concatenate([_rows(a), _rows(b)]))
+                for a, b in zip(self._extended(), other._extended(), strict=True)
+            ]
+        )
+        return Information.of(both, self.rows + other.rows, self.names)
+
+    @classmethod
+    def of(cls, extended: Array, rows: NDArray[np.int64], names: tuple[str, ...]) -> Information:
+        """From triangles with the two columns of the torque's derivatives, shape (n, p + 3, p + 3)."""
+        size = len(names) + 1
+        return cls(extended[:, :size, :size], rows, names, extended[:, :, size:])
+
+    def aligned(self, delay_s: float) -> Information:
+        """With torques that are `delay_s` old taken from so much later (Taylor, second order)."""
+        if delay_s == 0.0:
+            return self
+        extended = self._extended()
+        extended[:, :, -3] += delay_s * extended[:, :, -2] + 0.5 * delay_s**2 * extended[:, :, -1]
+        extended[:, :, -2] += delay_s * extended[:, :, -1]
+        for block in extended[:, -3:, -3:]:
+            block[:] = triangle(block)
+        return Information.of(extended, self.rows, self.names)
+
+    def _extended(self) -> Array:
+        """[factor, rates] of each joint as one triangle, shape (n, p + 3, p + 3)."""
+        count, size = len(self.rows), len(self.names) + 1
+        found = np.zeros((count, size + 2, size + 2))
+        found[:, :size, :size] = self.factors
+        if self.rates is not None:
+            found[:, :, size:] = self.rates
+        return found
 
 
 class Reduction:
@@ -78,16 +112,17 @@ class Reduction:
     def __init__(self, layout: RowLayout) -> None:
         self._layout = layout
         self._count = len(layout.tree)
-        widths = np.diff(layout.row_starts)
+        widths = np.diff(layout.row_starts) + 2
         self._triangles = [np.zeros((width, width)) for width in widths]
         self._waiting: list[list[Array]] = [[] for _ in range(self._count)]
         self._length = np.zeros(self._count, dtype=np.int64)  # rows that wait
         self._rows = np.zeros(self._count, dtype=np.int64)
 
-    def add(self, table: Array, weights: Array) -> None:
-        """Rows side by side (B, C); weights on them (B, n), zero for rows that do not count."""
+    def add(self, table: Array, weights: Array, rates: Array | None = None) -> None:
+        """Rows side by side (B, C); weights on them (B, n), zero for rows that do not count; rates (B, n, 2)."""
+        rates = np.zeros((*weights.shape, 2)) if rates is None else rates
         for j in range(self._count):
-            part = table[:, self._layout.row(j)]
+            part = np.hstack([table[:, self._layout.row(j)], rates[:, j]])
             used = weights[:, j] != 0
             if not used.all():
                 part = part[used]
@@ -102,13 +137,14 @@ class Reduction:
     def finish(self) -> Information:
         """The information of all rows so far."""
         names = self._layout.names
-        factors = np.zeros((self._count, len(names) + 1, len(names) + 1))
+        p = len(names)
+        extended = np.zeros((self._count, p + 3, p + 3))
         for j in range(self._count):
             self._factorise(j, whole=True)
-            place = self._layout.parameters[self._layout.row(j)]
+            place = np.append(self._layout.parameters[self._layout.row(j)], [p + 1, p + 2])
             R = self._triangles[j]
-            factors[j][np.ix_(place, place)] = np.where(np.diag(R) < 0, -1.0, 1.0)[:, None] * R
-        return Information(factors, self._rows, names)
+            extended[j][np.ix_(place, place)] = np.where(np.diag(R) < 0, -1.0, 1.0)[:, None] * R
+        return Information.of(extended, self._rows, names)
 
     def _factorise(self, j: int, whole: bool) -> None:
         """Take in waiting rows, BLOCK at a time: the same ones always go together; the rest only if `whole`."""
@@ -124,41 +160,21 @@ class Reduction:
         self._length[j] = len(rest)
 
 
-def reduce(robot: Robot, data: Dataset, processing: Processing, found: Survey | None = None) -> Information:
-    """The information in a dataset; `found` is what `survey` says of it."""
+def reduce(
+    robot: Robot,
+    data: Dataset,
+    processing: Processing,
+    found: Survey | None = None,
+    delay_s: float = 0.0,
+) -> Information:
+    """The information in a dataset; `found` is what `survey` says of it, `delay_s` how old its torques are."""
     reduction = Reduction(robot.regressor.layout)
-    for block in filtered_rows(robot, data, processing, found):
-        reduction.add(block.table, block.keep.astype(np.float64))
+    for block in filtered_rows(robot, data, processing, found, delay_s):
+        reduction.add(block.table, block.keep.astype(np.float64), block.rates)
     information = reduction.finish()
     if not information.rows.any():
         raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
     return information
-
-
-@dataclass(frozen=True, eq=False)
-class Reweighting:
-    """The data once more, with weights by residual: what robust estimation asks for (`problem.Reweighter`).
-
-    `weigh` gets the running numbers of a block's instants (B,) and the residuals there [N m] (B, n), measured minus
-    modelled, and answers with weights on their squares (B, n).
-    """
-
-    robot: Robot
-    data: tuple[Dataset, ...]
-    processing: Processing
-
-    def __call__(self, weigh: Callable[[NDArray[Any], Array], Array], parameters: Array) -> Information:
-        """Information of all data with those weights."""
-        reduction = Reduction(self.robot.regressor.layout)
-        first = 0
-        for part in self.data:
-            count = 0
-            for block in filtered_rows(self.robot, part, self.processing):
-                squares = weigh(first + block.index, block.torque - block.predict(parameters))
-                reduction.add(block.table, np.sqrt(squares) * block.keep)
-                count += len(block.index)
-            first += count
-        return reduction.finish()
 
 
 def _rows(factor: Array) -> Array:

@@ -1,28 +1,38 @@
-"""The data of one fit: looked over, reduced, and at hand for estimators that go through them again."""
+"""The data of one fit: looked over, reduced, and at hand for whoever goes through them again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from identify.dataset import Dataset, Processing, Survey, filtered_rows, survey
+from identify.arrays import Array
+from identify.dataset import Dataset, Processing, RowBlock, Survey, filtered_rows, survey
 from identify.errors import DataError
-from identify.reduction import Information, Reduction, Reweighting
+from identify.reduction import Information, Reduction
 from identify.robot import Robot
 
 __all__ = ["Source"]
 
+KEPT_BYTES = 24e6  # rows that are kept for a second look; longer data are read and filtered again
+
 
 @dataclass(frozen=True)
 class Source:
-    """Datasets of one robot, all processed alike; `surveys` say what was found in each."""
+    """Datasets of one robot, all processed alike; `surveys` say what was found in each.
+
+    delay_s    how old torques are against positions; rows come with it taken out
+    """
 
     robot: Robot
     datasets: tuple[Dataset, ...]
     processing: Processing
     surveys: tuple[Survey, ...]
+    delay_s: float = 0.0
+    _kept: list[RowBlock] = field(default_factory=list, repr=False)
 
     @classmethod
     def of(cls, robot: Robot, datasets: Sequence[Dataset], processing: Processing) -> Source:
@@ -35,22 +45,54 @@ class Source:
         """What was found in the data, each line once."""
         return tuple(dict.fromkeys(note for found in self.surveys for note in found.notes))
 
-    @property
-    def reweighting(self) -> Reweighting:
-        """The data once more, with other weights."""
-        return Reweighting(self.robot, self.datasets, self.processing)
+    def delayed(self, delay_s: float) -> Source:
+        """The same data with another delay of torques taken out."""
+        return replace(self, delay_s=delay_s, _kept=[])
 
-    def reduced(self, progress: Callable[[float], None] | None = None) -> Information:
-        """The information in all data together; `progress` is told the share that has been read, 0 to 1."""
-        reduction = Reduction(self.robot.regressor.layout)
-        whole, before = sum(data.duration_s for data in self.datasets), 0.0
+    def aligned(self, delay_s: float) -> Source:
+        """The same with a delay that is near: kept rows are brought to it by the torques' derivatives."""
+        kept = [block.aligned(delay_s - self.delay_s) for block in self._kept]
+        return replace(self, delay_s=delay_s, _kept=kept)
+
+    def blocks(self, progress: Callable[[float], None] | None = None) -> Iterator[RowBlock]:
+        """All rows in order, numbered through all datasets; `progress` is told the share read, 0 to 1."""
+        if self._kept:
+            yield from self._kept
+            return
+        kept: list[RowBlock] | None = []
+        whole, before, first, size = sum(data.duration_s for data in self.datasets), 0.0, 0, 0
         for data, found in zip(self.datasets, self.surveys, strict=True):
-            for block in filtered_rows(self.robot, data, self.processing, found):
-                reduction.add(block.table, block.keep.astype(np.float64))
+            count = 0
+            for block in filtered_rows(self.robot, data, self.processing, found, self.delay_s):
+                count += len(block.index)
+                numbered = replace(block, index=first + block.index)
+                size += block.table.nbytes + block.rates.nbytes
+                kept = None if kept is None or size > KEPT_BYTES else [*kept, numbered]
                 if progress is not None:
                     progress(min((before + float(block.time[-1] - data.t[0])) / whole, 1.0))
+                yield numbered
             before += data.duration_s
+            first += count
+        self._kept.extend(kept or [])
+
+    def reduced(self, progress: Callable[[float], None] | None = None) -> Information:
+        """The information in all data together."""
+        reduction = Reduction(self.robot.regressor.layout)
+        for block in self.blocks(progress):
+            reduction.add(block.table, block.keep.astype(np.float64), block.rates)
         information = reduction.finish()
         if not information.rows.any():
             raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
         return information
+
+    def reweight(self, weigh: Callable[[NDArray[Any], Array], Array], parameters: Array) -> Information:
+        """The data once more, with weights by residual: what robust estimation asks for (`problem.Reweighter`).
+
+        `weigh` gets the running numbers of a block's instants (B,) and the residuals there [N m] (B, n), measured
+        minus modelled, and answers with weights on their squares (B, n).
+        """
+        reduction = Reduction(self.robot.regressor.layout)
+        for block in self.blocks():
+            root = np.sqrt(weigh(block.index, block.torque - block.predict(parameters))) * block.keep
+            reduction.add(block.table, root, block.rates)
+        return reduction.finish()

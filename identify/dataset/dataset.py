@@ -33,6 +33,7 @@ class Dataset:
     wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), or None
     source   where the data come from
     notes    what was noticed on the way, with numbers
+    torque_stream, motion_stream   names of what measured torques and positions
     """
 
     t: Array
@@ -42,6 +43,8 @@ class Dataset:
     wrench: NDArray[Any] | None = None
     source: str = "arrays"
     notes: tuple[str, ...] = ()
+    torque_stream: str = "torque"
+    motion_stream: str = "position"
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -132,13 +135,14 @@ class Dataset:
         middle = round(fraction * len(self))
         return self._part(0, middle), self._part(middle, len(self))
 
-    def grid(self, piece: Piece, step_s: float, start: int, stop: int) -> tuple[Array, Array, Array | None]:
-        """q, tau, dq at samples start .. stop - 1 of a piece's grid: each (n, stop - start)."""
-        q, tau = (
-            self._on_grid(self.q, piece, step_s, start, stop),
-            self._on_grid(self.tau, piece, step_s, start, stop),
-        )
-        return q, tau, None if self.dq is None else self._on_grid(self.dq, piece, step_s, start, stop)
+    def motion(self, piece: Piece, step_s: float, start: int, stop: int) -> tuple[Array, Array | None]:
+        """q and dq at samples start .. stop - 1 of a piece's grid: each (n, stop - start)."""
+        q = self._on_grid(self.q, piece, step_s, start, stop)
+        return q, None if self.dq is None else self._on_grid(self.dq, piece, step_s, start, stop)
+
+    def torque(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
+        """tau at samples start .. stop - 1 of a piece's grid: (n, stop - start)."""
+        return self._on_grid(self.tau, piece, step_s, start, stop)
 
     def _on_grid(self, values: NDArray[Any], piece: Piece, step_s: float, start: int, stop: int) -> Array:
         if piece.even:

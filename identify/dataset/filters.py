@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import butter, savgol_coeffs
 from scipy.signal.windows import kaiser
@@ -69,6 +70,11 @@ class Differentiator:
         gains = np.conj(rfft(np.stack([self.value, self.first, self.second]), size, axis=1))
         found = [irfft(spectrum * gain, size, axis=1)[:, :count] for gain in gains]
         return found[0], found[1], found[2]
+
+    def rates(self, signal: Array, decimation: int) -> Array:
+        """Both derivatives of signals (n, T) at every `decimation`-th sample where the filters fit: (K, n, 2)."""
+        windows = sliding_window_view(signal, len(self.value), axis=1)[:, ::decimation]
+        return np.moveaxis(windows @ np.stack([self.first, self.second], axis=1), 0, 1)
 
 
 def central(smoothing: Array, step_s: float, order: int = 8) -> Differentiator:

@@ -9,6 +9,7 @@ from scipy.fft import irfft, rfft
 
 from identify.arrays import Array
 from identify.dataset.dataset import Dataset
+from identify.dataset.filters import central
 from identify.dataset.processing import Processing
 from identify.dataset.rows import RowBlock
 from identify.dataset.sampling import Piece
@@ -23,7 +24,9 @@ __all__ = ["periodic_rows"]
 REPEATS = 0.01  # of a joint's range: how well periods must agree
 
 
-def periodic_rows(robot: Robot, data: Dataset, processing: Processing, found: Survey) -> RowBlock:
+def periodic_rows(
+    robot: Robot, data: Dataset, processing: Processing, found: Survey, delay_s: float = 0.0
+) -> RowBlock:
     """Rows of one mean period, weighted as all the periods that went into it.
 
     Positions keep the harmonics up to twice the cut-off. The low-pass goes round the period, so nothing is lost
@@ -46,20 +49,26 @@ def periodic_rows(robot: Robot, data: Dataset, processing: Processing, found: Su
         piece.first + skip, piece.last, piece.start_s + (skip * step if even else first), piece.count, even
     )
     q, tau = _mean_period(robot, data, part, period, samples, periods)
+    lag = round(delay_s * samples / period)
+    tau = np.roll(tau, -lag, axis=1)
     position, velocity, acceleration = _series(q, period, 2 * processing.cutoff_hz)
     taps = processing.taps(samples / period)
+    torque = central(taps, period / samples)
     half = len(taps) // 2
     around = [np.pad(a, ((0, 0), (half, half)), mode="wrap") for a in (position, velocity, acceleration, tau)]
     rows = np.zeros((samples // decimation, robot.regressor.layout.width))
     robot.regressor.decimate(around[0], around[1], around[2], around[3], taps, decimation, 0, rows)
     time = part.start_s + period / samples * decimation * np.arange(len(rows), dtype=np.float64)
-    return RowBlock(
+    around_period = np.pad(tau, ((0, 0), (torque.half, torque.half)), mode="wrap")
+    block = RowBlock(
         robot.regressor.layout,
         np.arange(len(rows)),
         time,
         np.sqrt(periods) * rows,
         np.ones((len(rows), len(robot.joints)), dtype=bool),
+        np.sqrt(periods) * torque.rates(around_period, decimation),
     )
+    return block.aligned(delay_s - lag * period / samples)
 
 
 def _grid(period: float, step: float, decimation: int, piece: Piece) -> tuple[int, int, bool]:
@@ -79,7 +88,8 @@ def _mean_period(
     squares = np.zeros(data.joints)
     start = None
     for number in range(periods):
-        position, torque, _ = data.grid(piece, period / samples, number * samples, (number + 1) * samples)
+        part = (piece, period / samples, number * samples, (number + 1) * samples)
+        position, torque = data.motion(*part)[0], data.torque(*part)
         start = position[:, :1] if start is None else start
         q += (position - start) / periods
         tau += torque / periods

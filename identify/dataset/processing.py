@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from identify.arrays import Array
 from identify.dataset.filters import Differentiator, butterworth, central, low_pass, savitzky_golay
 from identify.errors import DataError
@@ -75,6 +77,17 @@ class Processing:
             return butterworth(self.cutoff_hz, rate_hz)
         transition = min(self.cutoff_hz, rate_hz - 2 * self.cutoff_hz)
         return low_pass(self.cutoff_hz, rate_hz, transition, TORQUE_ATTENUATION_DB)
+
+    def alikeness(self, rate_hz: float) -> float:
+        """Variance of the sum of many rows of white noise over what it were if rows were independent.
+
+        Rows are alike where the filter falls off before half their rate: kaiser 1.15, butterworth 2.1. What a slow
+        motion tells is that much less certain.
+        """
+        taps, step = self.taps(rate_hz), self.decimation(rate_hz)
+        whole = np.correlate(taps, taps, "full")
+        rows = whole[(len(taps) - 1) % step :: step]
+        return max(float(rows.sum() / whole[len(taps) - 1]), 1.0)
 
     def differentiator(self, rate_hz: float) -> Differentiator:
         """Smoothed positions and their derivatives."""

@@ -50,7 +50,15 @@ def read_recording(path: Path, robot: Robot, use: str | None) -> Dataset:
             f"{path}: no sample of {motion[0].name} and {torque[0].name} for {use or IDENTIFICATION}"
         )
     t = t_motion[use_rows]
-    return Dataset(t - t[0], q[use_rows], tau[use_rows], source=str(path), notes=tuple(notes))
+    return Dataset(
+        t - t[0],
+        q[use_rows],
+        tau[use_rows],
+        source=str(path),
+        notes=tuple(notes),
+        torque_stream=torque[0].name,
+        motion_stream=motion[0].name,
+    )
 
 
 def _find(

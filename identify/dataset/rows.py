@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from identify.arrays import Array
 from identify.dataset.dataset import Dataset
+from identify.dataset.filters import central
 from identify.dataset.processing import Processing
 from identify.dataset.survey import Survey, survey
 from identify.errors import DataError
@@ -32,6 +33,7 @@ class RowBlock:
     time    [s], shape (B,)
     table   shape (B, C)
     keep    False where a joint stood still, shape (B, n)
+    rates   first and second derivative of the filtered torque [N m/s, N m/s2], shape (B, n, 2)
     """
 
     layout: RowLayout
@@ -39,11 +41,21 @@ class RowBlock:
     time: Array
     table: Array
     keep: NDArray[np.bool_]
+    rates: Array
 
     @property
     def torque(self) -> Array:
         """Filtered torque [N m, N], shape (B, n)."""
         return self.table[:, self.layout.torques]
+
+    def aligned(self, delay_s: float) -> RowBlock:
+        """The same rows with torques that are `delay_s` old taken from so much later (Taylor, second order)."""
+        if delay_s == 0.0:
+            return self
+        first, second = self.rates[:, :, 0], self.rates[:, :, 1]
+        table = self.table.copy()
+        table[:, self.layout.torques] += delay_s * first + 0.5 * delay_s**2 * second
+        return replace(self, table=table, rates=np.stack([first + delay_s * second, second], axis=2))
 
     def predict(self, parameters: Array) -> Array:
         """Filtered torque of a model with these parameters (p,) [N m, N], shape (B, n)."""
@@ -52,36 +64,45 @@ class RowBlock:
 
 
 def filtered_rows(
-    robot: Robot, data: Dataset, processing: Processing, found: Survey | None = None
+    robot: Robot,
+    data: Dataset,
+    processing: Processing,
+    found: Survey | None = None,
+    delay_s: float = 0.0,
 ) -> Iterator[RowBlock]:
-    """Rows of a dataset in order of time; `found` is what `survey` says of it. Memory does not grow with it."""
+    """Rows of a dataset in order of time; `found` is what `survey` says of it. Memory does not grow with it.
+
+    `delay_s` is how old torques are against positions: whole samples of it are taken out by reading torques that
+    much later, the rest by their derivatives.
+    """
     found = found or survey(robot, data, processing)
     if processing.derivative == "fourier":
         from identify.dataset.periodic import periodic_rows
 
-        yield periodic_rows(robot, data, processing, found)
+        yield periodic_rows(robot, data, processing, found, delay_s)
         return
     step = found.sampling.step_s
+    lag = round(delay_s / step)
     taps, decimation = processing.taps(1 / step), processing.decimation(1 / step)
-    motion = processing.differentiator(1 / step)
+    motion, torque = processing.differentiator(1 / step), central(taps, step)
     half, width = len(taps) // 2, robot.regressor.layout.width
     margin = motion.half + half
     trim = [int(np.ceil(seconds / step)) for seconds in processing.trim_s]
-    block = max(BLOCK, 4 * motion.half)
+    length = max(BLOCK, 4 * motion.half)
     index = 0
     for number, piece in enumerate(found.sampling.pieces):
         # Row k stands at sample k * decimation of the piece; it needs `margin` samples on both sides.
-        before = max(margin, trim[0]) if number == 0 else margin
-        after = max(margin, trim[1]) if number == len(found.sampling.pieces) - 1 else margin
+        before = (max(margin, trim[0]) if number == 0 else margin) + max(0, -lag)
+        after = (max(margin, trim[1]) if number == len(found.sampling.pieces) - 1 else margin) + max(0, lag)
         first, last = -(-before // decimation), (piece.count - 1 - after) // decimation
         open_rows = np.zeros((0, width))
-        for start in range(first * decimation - half, last * decimation + half + 1, block):
-            stop = min(start + block, last * decimation + half + 1)
-            q, tau, dq = data.grid(piece, step, start - motion.half, stop + motion.half)
+        for start in range(first * decimation - half, last * decimation + half + 1, length):
+            stop = min(start + length, last * decimation + half + 1)
+            q, dq = data.motion(piece, step, start - motion.half, stop + motion.half)
             position, velocity, acceleration = motion.apply(q)
             if dq is not None:
                 velocity, acceleration, _ = motion.apply(dq)
-            inner = tau[:, motion.half : motion.half + stop - start]
+            inner = data.torque(piece, step, start + lag, stop + lag)
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
             reached = min(last, (stop - 1 + half) // decimation)
             rows = np.zeros((reached - first + 1, width))
@@ -99,13 +120,16 @@ def filtered_rows(
             complete = max(0, done - first + 1)
             time = piece.start_s + step * decimation * np.arange(first, first + complete, dtype=np.float64)
             if complete:
-                yield RowBlock(
+                around = (first * decimation - torque.half + lag, done * decimation + torque.half + lag + 1)
+                block = RowBlock(
                     robot.regressor.layout,
                     index + np.arange(complete),
                     time,
                     rows[:complete],
                     _moving(found, time, 0.5 / processing.cutoff_hz),
+                    torque.rates(data.torque(piece, step, *around), decimation),
                 )
+                yield block.aligned(delay_s - lag * step)
             index += complete
             first += complete
             open_rows = rows[complete:]

@@ -132,7 +132,7 @@ def _coarse(data: Dataset, sampling: Sampling, number: int) -> tuple[Array, floa
             part = data.q[piece.first + start : piece.first + stop].reshape(-1, factor, data.joints)
             found.append(part.mean(axis=1, dtype=np.float64).T)
         else:
-            grid, _, _ = data.grid(piece, sampling.step_s, start, stop)
+            grid, _ = data.motion(piece, sampling.step_s, start, stop)
             found.append(grid.reshape(data.joints, -1, factor).mean(axis=2))
     return np.concatenate(found, axis=1), factor * sampling.step_s
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from identify.arrays import Array, frozen
-from identify.estimators.least_squares import covariance
+from identify.estimators.least_squares import closest_to_prior, covariance
 from identify.problem import Problem
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ class Estimate:
     feasible      whether the least-squares solution itself is consistent, where the method looked
     essential     names of the base parameters that were kept, where the method chooses (002, section III)
     facts         numbers that the method has to say: iterations, distances, solver time
+    least_squares the optimum of the same weights without constraints, closest to the prior, shape (p,)
+    information   the data with the weights of single samples, where the method has such
+    sample_weights  of each row and joint on its square, shape (K, n), where the method has such
     """
 
     method: str
@@ -47,6 +50,9 @@ class Estimate:
     essential: tuple[str, ...] = ()
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    least_squares: Array = field(default_factory=lambda: np.zeros(0))
+    information: Information | None = None
+    sample_weights: Array | None = None
 
     @classmethod
     def of(
@@ -61,8 +67,10 @@ class Estimate:
         essential: tuple[str, ...] = (),
         facts: Mapping[str, float] = MappingProxyType({}),
         warnings: tuple[str, ...] = (),
+        sample_weights: Array | None = None,
     ) -> Estimate:
         """The answer `parameters`, with everything that follows from them and the data."""
+        given = information
         information = information or problem.information
         squares = problem.residual_squares(parameters, information)
         rank, spread, undetermined = covariance(problem, weights, information)
@@ -82,6 +90,9 @@ class Estimate:
             essential=essential,
             facts=MappingProxyType(dict(facts)),
             warnings=(*problem.prior_warnings, *warnings),
+            least_squares=frozen(closest_to_prior(problem, weights, information=information)),
+            information=given,
+            sample_weights=None if sample_weights is None else frozen(sample_weights),
         )
 
 

@@ -31,15 +31,18 @@ def irls(problem: Problem, *, most_rounds: int = 30, settled: float = 1e-4) -> E
         seen.append(np.abs(residual[:: max(1, len(residual) // KEPT)]))
         return np.ones_like(residual)
 
+    used: list[Array] = []
     parameters = closest_to_prior(problem, joint_weights(problem)[0])
     problem.reweight(look, parameters)
     for rounds in range(1, most_rounds + 1):  # noqa: B007
         sigma = np.maximum(GAUSSIAN * np.median(np.concatenate(seen), axis=0), least_sigma(problem))
         seen.clear()
+        used.clear()
 
         def weigh(index: Array, residual: Array, sigma: Array = sigma) -> Array:
             look(index, residual)
-            return np.maximum(1 - (residual / (TUNING * sigma)) ** 2, 0.0) ** 2
+            used.append(np.maximum(1 - (residual / (TUNING * sigma)) ** 2, 0.0) ** 2)
+            return used[-1]
 
         information = problem.reweight(weigh, parameters)
         before, weights = parameters, 1 / sigma**2
@@ -54,4 +57,5 @@ def irls(problem: Problem, *, most_rounds: int = 30, settled: float = 1e-4) -> E
         weights,
         information=information,
         facts={"iterations": rounds, "share_left_out": float(outside)},
+        sample_weights=np.concatenate(used),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from identify.alignment.delay import Delay
 from identify.arrays import Array
 from identify.dataset import Processing
 from identify.errors import HeftError, ResultError
@@ -53,6 +54,7 @@ def to_dict(result: Result) -> dict[str, Any]:
             "matrix": result.base.matrix.tolist(),
             "essential": list(result.base.essential),
         },
+        "delays": {stream: delay.to_dict() for stream, delay in result.delays.items()},
         "fit": _error_to_dict(result.fit),
         "validation": None if result.validation is None else _error_to_dict(result.validation),
         "weights": result.weights.tolist(),
@@ -94,6 +96,7 @@ def from_dict(data: dict[str, Any]) -> Result:
             weights=np.array(data["weights"]),
             processing=Processing.from_dict(data["processing"]),
             provenance=Provenance.from_dict(data["provenance"]),
+            delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
             prior=None if data["prior"] is None else layout.pack(data["prior"]),
             validation=None if data["validation"] is None else _error_from_dict(data["validation"]),
             feasible=data["feasible"],

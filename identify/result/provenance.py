@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
 from identify.dataset import Dataset
 
-__all__ = ["DataOrigin", "Provenance", "versions"]
+__all__ = ["DataOrigin", "Provenance", "RecordingOrigin", "versions"]
 
 PACKAGES = ("heft", "numpy", "scipy", "numba", "pin", "clarabel")
 
@@ -33,12 +34,29 @@ class DataOrigin:
 
 
 @dataclass(frozen=True)
+class RecordingOrigin:
+    """One recording: its file's name, the digest of its samples, and what it was used for."""
+
+    name: str
+    digest: str
+    use: str
+
+    @classmethod
+    def of(cls, file: Path, use: str) -> Self:
+        """Of a recording's file."""
+        from daq.recording import Recording
+
+        return cls(file.name, Recording.open(file).digest, use)
+
+
+@dataclass(frozen=True)
 class Provenance:
     """All that it takes to find the same numbers again. No clock time: equal inputs give equal files."""
 
     data: tuple[DataOrigin, ...]
     configuration: Mapping[str, Any]
     versions: Mapping[str, str]
+    recordings: tuple[RecordingOrigin, ...] = ()
 
     @classmethod
     def of(cls, data: Sequence[Dataset], configuration: Mapping[str, Any]) -> Self:
@@ -51,13 +69,15 @@ class Provenance:
             "data": [asdict(one) for one in self.data],
             "configuration": dict(self.configuration),
             "versions": dict(self.versions),
+            "recordings": [asdict(one) for one in self.recordings],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_dict`."""
         origins = tuple(DataOrigin(**one) for one in data["data"])
-        return cls(origins, data["configuration"], data["versions"])
+        recordings = tuple(RecordingOrigin(**one) for one in data["recordings"])
+        return cls(origins, data["configuration"], data["versions"], recordings)
 
 
 @cache

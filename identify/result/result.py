@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from identify.alignment.delay import Delay
 from identify.arrays import Array
 from identify.consistency import Consistency, Level, consistency_of_links
 from identify.dataset import Dataset, Processing, filtered_rows
@@ -20,6 +21,9 @@ from identify.result.prediction import Prediction
 from identify.result.provenance import Provenance
 from identify.result.relative_error import RelativeError
 from identify.robot import Robot
+
+if TYPE_CHECKING:
+    from identify.reduction import Information
 
 __all__ = ["Result"]
 
@@ -38,6 +42,7 @@ class Result:
     validation         error on data they were not found from, or None
     weights            on the squared residuals of each joint, shape (n,)
     processing         filter and derivatives: other data are treated alike
+    delays             taken out before the fit, by stream: other data are treated alike
     prior              parameters known beforehand (p,), or None
     feasible           whether plain least squares was consistent by itself, where the method looked
     facts              numbers that the method has to say
@@ -55,6 +60,7 @@ class Result:
     weights: Array
     processing: Processing
     provenance: Provenance
+    delays: Mapping[str, Delay] = field(default_factory=dict)
     prior: Array | None = None
     validation: RelativeError | None = None
     feasible: bool | None = None
@@ -89,7 +95,7 @@ class Result:
 
     def predict(self, data: Dataset) -> Prediction:
         """Torques of the model for the motion of `data`, beside the measured ones, both with the result's filter."""
-        blocks = list(filtered_rows(self.robot, data, self.processing))
+        blocks = list(filtered_rows(self.robot, data, self.processing, delay_s=self.delay_of(data)))
         return Prediction(
             time=np.concatenate([block.time for block in blocks]),
             predicted=np.concatenate([block.predict(self.parameters.values) for block in blocks]),
@@ -99,13 +105,20 @@ class Result:
 
     def relative_error(self, other: Dataset | Sequence[Dataset]) -> RelativeError:
         """Error on other data, processed with the result's own filter."""
+        several = [other] if isinstance(other, Dataset) else list(other)
+        information = self._reduced(several[0])
+        for one in several[1:]:
+            information = information.merge(self._reduced(one))
+        return RelativeError.of(information, self.parameters.values, self.robot.tree.prismatic)
+
+    def delay_of(self, data: Dataset) -> float:
+        """How old the torques of `data` are against positions [s]: as found for that stream, 0 for another."""
+        return self.delays[data.torque_stream].value_s if data.torque_stream in self.delays else 0.0
+
+    def _reduced(self, data: Dataset) -> Information:
         from identify.reduction import reduce
 
-        several = [other] if isinstance(other, Dataset) else list(other)
-        information = reduce(self.robot, several[0], self.processing)
-        for one in several[1:]:
-            information = information.merge(reduce(self.robot, one, self.processing))
-        return RelativeError.of(information, self.parameters.values, self.robot.tree.prismatic)
+        return reduce(self.robot, data, self.processing, delay_s=self.delay_of(data))
 
     def save(self, path: Path | str) -> Path:
         """Write JSON; `identify.load` reads it."""

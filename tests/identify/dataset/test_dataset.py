@@ -123,9 +123,9 @@ def test_interpolation_to_the_grid() -> None:
     data = Dataset.from_arrays(t, q, q)
     sampling = Sampling.of(t, 0.05)
     piece, step = sampling.pieces[0], sampling.step_s
-    grid, tau, _ = data.grid(piece, step, 0, piece.count)
+    (grid, _), tau = data.motion(piece, step, 0, piece.count), data.torque(piece, step, 0, piece.count)
     at = piece.start_s + step * np.arange(piece.count)
     assert np.abs(grid - np.stack([np.sin(3 * at), np.cos(5 * at)])).max() < 1e-10
-    part, _, _ = data.grid(piece, step, 777, 1234)
+    part, _ = data.motion(piece, step, 777, 1234)
     assert np.array_equal(part, grid[:, 777:1234])  # a block is the same wherever it is cut
     assert np.array_equal(tau, grid)

@@ -9,8 +9,9 @@ import pytest
 
 from identify.dataset import Dataset, Processing, filtered_rows
 from identify.errors import DataError, ParameterError
-from identify.reduction import Information, Reduction, Reweighting, reduce
+from identify.reduction import Information, Reduction, reduce
 from identify.robot import Robot
+from identify.source import Source
 
 RATE = 500.0
 
@@ -122,7 +123,7 @@ def test_reweighting_goes_through_the_data_again(arm: Robot) -> None:
         seen.append(index)
         return np.full_like(residual, 4.0)
 
-    heavy = Reweighting(arm, data, processing)(weigh, x)
+    heavy = Source.of(arm, data, processing).reweight(weigh, x)
     plain = reduce(arm, data[0], processing).merge(reduce(arm, data[1], processing))
     assert np.allclose(
         np.einsum("jka,jkb->jab", heavy.factors, heavy.factors),

@@ -1,0 +1,117 @@
+"""Everything that is said about how sure a fit is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc
+
+from identify.alignment import Alignment, Delay, DelayWindow
+from identify.estimators.answer import Estimate
+from identify.intervals.covariance import Spread, honest
+from identify.intervals.interval import quantile
+from identify.intervals.position_noise import attenuation
+from identify.intervals.scores import Influence, influence
+
+__all__ = ["Assessment", "assess"]
+
+WINDOWS = 8
+LEAST_ROWS = 20  # of a window
+MOVED = 1e-3  # chance of windows that differ as much if the delay does not move
+MOVED_S = 1e-4  # and at least so far
+WIDER = 2.0  # intervals that are this much wider than the formula for independent residuals are worth a word
+BIASED = 0.5  # of a standard deviation
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Covariance and delay, and the lines that a user should read."""
+
+    spread: Spread
+    delay: Delay
+    influence: Influence
+    warnings: tuple[str, ...]
+
+
+def assess(alignment: Alignment, answer: Estimate) -> Assessment:
+    """Look at the residuals once more."""
+    source, problem = alignment.source, alignment.problem
+    found = influence(source, problem, answer, alignment.estimated)
+    bias = attenuation(source, problem, answer, found.spread)
+    alike = max(source.processing.alikeness(1 / each.sampling.step_s) for each in source.surveys)
+    spread = honest(problem, answer, found, bias, alike)
+    data = source.datasets[0]
+    half = quantile(spread.degrees) * spread.delay_s if alignment.estimated else 0.0
+    delay = Delay(
+        stream=data.torque_stream,
+        against=data.motion_stream,
+        value_s=alignment.delay_s,
+        std_s=spread.delay_s if alignment.estimated else 0.0,
+        low_s=alignment.delay_s - half,
+        high_s=alignment.delay_s + half,
+        estimated=alignment.estimated,
+        windows=_windows(alignment, found, spread) if alignment.estimated else (),
+    )
+    lines = [*alignment.warnings, *_moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
+    lines += _biased(spread, problem.base.names)
+    return Assessment(spread, delay, found, tuple(lines))
+
+
+def _windows(alignment: Alignment, found: Influence, spread: Spread) -> tuple[DelayWindow, ...]:
+    """The delay in equal parts of the rows: the whole one, moved by the local influence.
+
+    A part with a share c of the curvature knows the delay 1 / sqrt(c) less well.
+    """
+    count = min(WINDOWS, len(found.delay) // LEAST_ROWS)
+    if count < 2 or not spread.delay_s > 0:
+        return ()
+    windows = []
+    for part in np.array_split(np.arange(len(found.delay)), count):
+        share = float(found.curvature[part].sum() / found.curvature.sum())
+        if share > 0.2 / count:
+            off = float(found.delay[part].sum()) / share
+            start, end = float(found.starts[part[0]]), float(found.starts[part[-1]])
+            windows.append(
+                DelayWindow(start, end, alignment.delay_s + off, spread.delay_s / float(np.sqrt(share)))
+            )
+    return tuple(windows)
+
+
+def _moves(delay: Delay) -> list[str]:
+    if len(delay.windows) < 2:
+        return []
+    off = np.array([window.value_s - delay.value_s for window in delay.windows])
+    std = np.array([window.std_s for window in delay.windows])
+    chance = float(chdtrc(len(off) - 1, float(((off / std) ** 2).sum())))
+    reach = float(np.ptp(off))
+    if chance > MOVED or reach < MOVED_S:
+        return []
+    early, late = (delay.windows[int(k)] for k in (np.argmin(off), np.argmax(off)))
+    return [
+        f"the delay of {delay.stream} moves during the session, from {early.value_s * 1e3:.2f} ms (about "
+        f"{early.start_s:.0f} s) to {late.value_s * 1e3:.2f} ms (about {late.start_s:.0f} s): one value of "
+        f"{delay.value_s * 1e3:.2f} ms was taken out; look for a clock that is not a line, or identify parts"
+    ]
+
+
+def _wide(spread: Spread, cutoff_hz: float, found: Influence) -> list[str]:
+    typical = float(np.median(spread.widening[found.known])) if found.known.any() else 1.0
+    if typical < WIDER:
+        return []
+    return [
+        f"residuals resemble their neighbours over {(spread.lag + 1) / (2 * cutoff_hz):.2g} s: intervals are "
+        f"{typical:.1f} times wider than the usual formula has them, which takes residuals for independent"
+    ]
+
+
+def _biased(spread: Spread, names: tuple[str, ...]) -> list[str]:
+    std = np.sqrt(np.diag(spread.covariance))
+    share = np.divide(np.abs(spread.bias), std, out=np.zeros_like(std), where=np.isfinite(std) & (std > 0))
+    worst = int(np.argmax(share))
+    if share[worst] < BIASED:
+        return []
+    return [
+        f"noise of the positions biases {int((share >= BIASED).sum())} base parameters by more than half a standard "
+        f"deviation (most: {names[worst].split(' ')[0]}); intervals allow for it, a lower cut-off avoids it"
+    ]

@@ -1,0 +1,67 @@
+"""The covariance of base parameters and delay, as wide as the data show it to be.
+
+Start: least squares with independent residuals (002, Eq. 11), the delay one more unknown, and what the filter makes of
+white noise taken into account (`Processing.alikeness`). Every standard deviation is
+then widened to what the residuals' own scatter says (`long_run`), never narrowed; correlations stay. What the
+estimator moved away from least squares (constraints, priors) and what noise of the positions biases comes on top.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from identify.arrays import Array
+from identify.estimators.answer import Estimate
+from identify.intervals.long_run import long_run_variance
+from identify.intervals.scores import Influence
+from identify.problem import Problem
+
+__all__ = ["Spread", "honest"]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What is known of the estimates' errors.
+
+    covariance   of the base parameters, shape (n_base, n_base); infinite where data say nothing
+    widening     standard deviations over those of independent residuals, shape (n_base,)
+    delay_s      standard deviation of the delay [s]
+    degrees      degrees of freedom of these estimates of variance
+    lag          rows over which residuals resemble each other
+    moved        what constraints and priors moved the base parameters by, shape (n_base,)
+    bias         what noise of the positions moved them by, shape (n_base,)
+    """
+
+    covariance: Array
+    widening: Array
+    delay_s: float
+    degrees: float
+    lag: int
+    moved: Array
+    bias: Array
+
+
+def honest(problem: Problem, answer: Estimate, found: Influence, bias: Array, alike: float) -> Spread:
+    """Covariance with everything that is known to disturb it; `alike`: what the filter does to white noise."""
+    information = answer.information or problem.information
+    known = found.known
+    rows = float(information.rows.sum())
+    lost = max(rows - answer.rank - 1, 1.0)
+    squares = problem.residual_squares(answer.least_squares, information)
+    variance = alike * float(answer.weights @ squares) / lost
+    spread = np.where(np.isfinite(found.spread), found.spread, 0.0)
+    formal = variance * (spread + np.outer(found.sensitivity, found.sensitivity) / found.total)
+    own, lag = long_run_variance(np.column_stack([found.parameters, found.delay]))
+    own = own * rows / lost
+    size = np.diag(formal)
+    ratio = np.divide(own[:-1], size, out=np.ones_like(size), where=size > 0)
+    widening = np.sqrt(np.maximum(ratio, 1.0))
+    moved = problem.base.matrix @ (answer.parameters - answer.least_squares)
+    moved, bias = np.where(known, moved, 0.0), np.where(known, bias, 0.0)
+    covariance = formal * np.outer(widening, widening) + np.outer(moved, moved) + np.outer(bias, bias)
+    covariance[~known, ~known] = np.inf
+    delay = float(np.sqrt(max(variance / found.total, own[-1])))
+    groups = len(found.delay)
+    return Spread(covariance, widening, delay, 1.5 * groups / (lag + 1), lag, moved, bias)
