@@ -94,6 +94,11 @@ class Watch:
                     f"{name} {what} for {age_s:.3f} s (bound {self._bounds.stream_age_s:g} s); {remedy}",
                 )
 
+    @property
+    def oldest_ns(self) -> int:
+        """Of the streams' last valid samples, the oldest [ns]."""
+        return min(self._last_ns.values(), default=0)
+
     def _note_age(self, block: Block, flagged: bool) -> None:
         name, host_ns = block.stream.name, block.host_ns
         self._invalid.pop(name, None)
@@ -166,5 +171,5 @@ class Watch:
         return reference
 
 
-_CATCH_UP_NS = 500_000_000
+_CATCH_UP_NS = 1_000_000_000
 _MEMORY_NS = 1_000_000_000  # a block may be this late and still be compared with its own setpoints

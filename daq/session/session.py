@@ -32,6 +32,7 @@ from daq.motion.state import State, StateMachine
 from daq.motion.watch import Watch
 from daq.record import Recorder
 from daq.rig import Rig
+from daq.session.halt import halt
 from daq.session.ledger import Ledger
 from daq.session.outcome import Outcome
 from daq.session.progress import Progress
@@ -51,11 +52,8 @@ _FIRST_SAMPLE_NS = 2_000_000_000  # every stream must have begun within this
 _SETTLE_NS = 100_000_000  # after the last setpoint, so that the last samples arrive
 _WATCH_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
-_AFTERMATH_NS = 100_000_000  # after the drives are off, so that the recording shows the arm at rest
-_REFUSAL_NS = (
-    2 * _WATCH_NS
-)  # a drive that refuses setpoints may tell its reader why; until then its reason waits
-_HANG_S = 5.0  # of real time: a device that does not come back from a command does not keep the others from stopping
+#: A drive that refuses setpoints may be about to tell its reader why; its refusal waits for so long.
+_REFUSAL_NS = 2 * _WATCH_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +85,8 @@ class Session:
         notes: Mapping[str, Mapping[str, str]] | None = None,
         followers: Mapping[str, Callable[[], bool]] | None = None,
     ) -> None:
-        self._draft = make_plan(
-            config, checks=checks
-        )  # one that may not be played: refused before anything opens
+        # A plan that may not be played is refused before anything is opened.
+        self._draft = make_plan(config, checks=checks)
         self.config = config
         self.file = out / f"{config.name}.mcap"
         self._clock = clock
@@ -248,31 +245,18 @@ class Session:
         self._event("segment_end", t_ns=self._clock.now_ns(), segment=step.name, use=step.use)
 
     async def _halt(self) -> None:
-        """Stop in order; each part is tried whatever became of the one before, and told only if it was done."""
+        """Stop in order."""
         self._watch.armed = False
         self._machine.enter(State.STOPPING, self._stop.reason if self._stop else "")
-        for arm in self._rig.actuators:
-            await self._attempt(arm, "hold", arm.hold())
-        for arm in self._rig.actuators:
-            await self._attempt(arm, "drives_off", arm.disarm())
-        await self._sleep(_AFTERMATH_NS)
-        for driver in self._rig:
-            await self._attempt(driver, "sensor_off", driver.stop())
+        await halt(
+            self._rig,
+            self._clock,
+            self._watch,
+            tell=lambda event, device: self._event(event, device=device),
+            blame=self._blame,
+        )
         for device in self._lost:
             self._ledger.fall_silent(device, self._clock.now_ns(), self.config.watch.stream_age_s)
-
-    async def _attempt(self, driver: Driver, event: str, action: Coroutine[Any, Any, None]) -> None:
-        try:
-            async with asyncio.timeout(_HANG_S):
-                await action
-        except TimeoutError:
-            self._blame(
-                DeviceLost(driver.name, f"{event}: no answer within {_HANG_S:g} s; use the emergency stop")
-            )
-        except Exception as exc:
-            self._blame(exc)
-        else:
-            self._event(event, device=driver.name)
 
     async def _first_samples(self) -> None:
         deadline_ns = self._clock.now_ns() + _FIRST_SAMPLE_NS

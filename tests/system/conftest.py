@@ -169,7 +169,7 @@ class Process:
                 if segments and segments[0].end_ns - segments[0].start_ns > seconds * 1e9:
                     return
             time.sleep(0.05)
-        pytest.fail("the session ended before its time")
+        pytest.fail(f"the session ended before its time:\n{self.finish().err}")
 
     def finish(self) -> Run:
         out, err = self.popen.communicate(timeout=60)

@@ -28,6 +28,7 @@ from daq.motion.state import State
 from daq.motion.watch import Watch
 from daq.record.writer import Writer
 from daq.recording import Recording
+from daq.session import halt as halt_module
 from daq.session import session as session_module
 from daq.session.session import Session
 from drivers.errors import CommandError, ConnectError
@@ -237,7 +238,7 @@ def test_a_device_that_hangs_does_not_keep_the_drives_on(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(SimDrives, "hold", hang)
-    monkeypatch.setattr(session_module, "_HANG_S", 0.05)
+    monkeypatch.setattr(halt_module, "_HANG_S", 0.05)
     run = bench.run()
     assert run.code == 4
     assert run.json["reason"] == "arm: hold: no answer within 0.05 s; use the emergency stop"
@@ -270,13 +271,13 @@ async def test_no_session_without_its_stop_channel(bench: Bench, tmp_path: Path)
 def test_a_host_that_stalls_stops_the_motion_and_blames_no_device(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of this process runs for a second, in real time: the drive runs out of setpoints."""
+    """Nothing of this process runs for 0.7 s of real time: the drive runs out of setpoints."""
     calls = itertools.count()
     silent = Watch.silent
 
     def stall(self: Watch, now_ns: int) -> None:
         if next(calls) == 60:
-            time.sleep(1.0)
+            time.sleep(0.7)
         silent(self, now_ns)
 
     monkeypatch.setattr(Watch, "silent", stall)

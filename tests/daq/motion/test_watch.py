@@ -109,12 +109,12 @@ def test_a_stream_that_catches_up_after_a_stall_is_not_silent(watch: Watch) -> N
 
 
 def test_but_not_for_ever(watch: Watch) -> None:
-    for now_ms in range(500, 1000, 20):
+    for now_ms in range(500, 1500, 20):
         watch.judge(block(at_ms=now_ms - 300))
         watch.silent(now_ms * MS)
-    watch.judge(block(at_ms=800))
+    watch.judge(block(at_ms=1300))
     with pytest.raises(DeviceLost, match="silent for"):
-        watch.silent(1020 * MS)
+        watch.silent(1520 * MS)
 
 
 @pytest.mark.parametrize("reason", [Validity.STALE, Validity.CORRUPT, Validity.FAULT])

@@ -1,0 +1,61 @@
+"""The stop: hold, drives off, sensors off, in this order, whatever becomes of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from daq.motion.watch import Watch
+from daq.rig import Rig
+from drivers.clock import Clock
+from drivers.driver import Driver
+from drivers.errors import DeviceLost
+
+__all__ = ["halt"]
+
+#: After the drives are off the recording goes on for so long, so that it shows the arm at rest ...
+_AFTERMATH_NS = 100_000_000
+#: ... and at most for so long, where this host still has to catch up with its devices.
+_CATCH_UP_NS = 500_000_000
+_LOOK_NS = 20_000_000
+#: Of real time [s]: a device that does not come back from a command does not keep the others from stopping.
+_HANG_S = 5.0
+
+Tell = Callable[[str, str], None]
+Blame = Callable[[Exception], None]
+
+
+async def halt(rig: Rig, clock: Clock, watch: Watch, tell: Tell, blame: Blame) -> None:
+    """Bring every arm of the rig to rest and switch all off.
+
+    Each step is tried whatever became of the one before. `tell(event, device)` hears of a step that was done (`hold`,
+    `drives_off`, `sensor_off`), `blame` of one that was not.
+    """
+
+    async def attempt(driver: Driver, event: str, action: Coroutine[Any, Any, None]) -> None:
+        try:
+            async with asyncio.timeout(_HANG_S):
+                await action
+        except TimeoutError:
+            message = f"{event}: no answer within {_HANG_S:g} s; use the emergency stop"
+            blame(DeviceLost(driver.name, message))
+        except Exception as exc:
+            blame(exc)
+        else:
+            tell(event, driver.name)
+
+    for arm in rig.actuators:
+        await attempt(arm, "hold", arm.hold())
+    for arm in rig.actuators:
+        await attempt(arm, "drives_off", arm.disarm())
+    await _see_it_rest(clock, watch)
+    for driver in rig:
+        await attempt(driver, "sensor_off", driver.stop())
+
+
+async def _see_it_rest(clock: Clock, watch: Watch) -> None:
+    off_ns = clock.now_ns()
+    await clock.sleep_until(off_ns + _AFTERMATH_NS)
+    while watch.oldest_ns < off_ns + _AFTERMATH_NS // 2 and clock.now_ns() < off_ns + _CATCH_UP_NS:
+        await clock.sleep_until(clock.now_ns() + _LOOK_NS)
