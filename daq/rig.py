@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -70,14 +70,16 @@ class Rig:
                 self.drivers[emulator.name].redirect(emulator.endpoint)
             await asyncio.gather(*(connect(driver) for driver in self))
             if failures:
-                tree = "".join(f"\n  {failures.get(name, f'{name}: connected')}" for name in self.drivers)
-                raise ConnectError(
-                    self.config.name, f"{len(failures)} of {len(self.drivers)} devices did not connect:{tree}"
-                )
+                raise self.failure(failures, "did not connect", "connected")
         except BaseException:
             await self.__aexit__()
             raise
         return self
+
+    def failure(self, failures: Mapping[str, Exception], what: str, otherwise: str) -> ConnectError:
+        """One error for all devices that failed, as a tree with a line for every device of the rig."""
+        tree = "".join(f"\n  {failures.get(name, f'{name}: {otherwise}')}" for name in self.drivers)
+        return ConnectError(self.config.name, f"{len(failures)} of {len(self.drivers)} devices {what}:{tree}")
 
     async def __aexit__(self, *exc: object) -> None:
         """Release every device, whatever becomes of the others."""

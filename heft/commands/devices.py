@@ -1,29 +1,195 @@
-"""`heft devices`: which devices there are."""
+"""`heft devices`: which devices there are, whether they answer, and emulators that stand in for them."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 
+from daq.clock import RealClock
+from daq.config.rig import load_rig
+from daq.probe import Finding, Listening, probe
+from daq.rig import Rig
+from drivers import emulators
+from drivers.errors import OptionError
 from drivers.registry import KINDS
 from heft.exit_codes import ExitCode
 
-__all__ = ["add", "run"]
+__all__ = ["add", "list_kinds", "probe_rig", "run_emulator"]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", help="kinds of device, their transports, and what each yields")
-    parser.set_defaults(run=run)
+    probing = actions.add_parser("probe", help="connect to every device of a rig and read one value of each")
+    probing.add_argument("rig", type=Path, metavar="RIG.yaml")
+    probing.add_argument("--seconds", type=_positive, default=1.0, help="how long to listen (default: 1)")
+    probing.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    probing.set_defaults(run=probe_rig)
+    emulating = actions.add_parser(
+        "emulate",
+        help="stand in for one device on a real wire until SIGTERM",
+        description="Prints one JSON line with the endpoint when ready, and runs until SIGTERM.",
+    )
+    emulating.add_argument("kind", metavar="KIND", choices=sorted(emulators.KINDS))
+    emulating.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="an option of the emulator, as JSON"
+    )
+    emulating.add_argument(
+        "--fault", action="append", default=[], metavar="JSON", help='such as {"kind": "drop", "rate": 0.01}'
+    )
+    emulating.add_argument("--seed", type=int, default=0, help="of noise, bias and faults")
+    emulating.set_defaults(run=run_emulator)
+    parser.set_defaults(run=list_kinds)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def list_kinds(arguments: argparse.Namespace) -> int:
     """Print the table of kinds."""
-    table = Table("kind", "transport", "yields", box=None, pad_edge=False)
+    table = Table("kind", "transport", "yields", "emulator", box=None, pad_edge=False)
     for name, kind in KINDS.items():
-        table.add_row(name, kind.transport, kind.yields)
-    Console(markup=False).print(table)
+        table.add_row(name, kind.transport, kind.yields, "yes" if name in emulators.KINDS else "")
+    _print(table)
     return ExitCode.DONE
+
+
+# -- probe ------------------------------------------------------------------------------------------------------------
+
+
+def probe_rig(arguments: argparse.Namespace) -> int:
+    """Connect to all devices at once; one table, or one error that names every device."""
+    findings = asyncio.run(_probe(arguments.rig, arguments.seconds))
+    if arguments.json:
+        sys.stdout.write(json.dumps([_plain(finding) for finding in findings]) + "\n")
+        return ExitCode.DONE
+    table = Table(
+        "device", "identity", "stream", "Hz", "nominal", "clock", "value", "lost", box=None, pad_edge=False
+    )
+    for finding in findings:
+        who = finding.identity
+        first = (finding.device, " ".join(filter(None, (who.vendor, who.model, who.serial, who.firmware))))
+        for number, heard in enumerate(finding.streams):
+            what = heard.stream.name.partition(".")[2]
+            numbers = (f"{heard.rate_hz:.1f}", f"{heard.stream.rate_hz:g}")
+            lost = str(finding.counters.lost) if number == 0 else ""
+            table.add_row(
+                *(first if number == 0 else ("", "")), what, *numbers, heard.clock, _value(heard), lost
+            )
+    _print(table)
+    return ExitCode.DONE
+
+
+def _print(table: Table) -> None:
+    """As wide as it needs to be: a table that is cut helps nobody."""
+    wide = Console(width=10_000, markup=False).measure(table).maximum
+    console = Console(markup=False, highlight=False)
+    console.width = max(console.width, wide)
+    console.print(table)
+
+
+async def _probe(path: Path, seconds: float) -> list[Finding]:
+    async with Rig(load_rig(path), RealClock()) as rig:
+        return await probe(rig, seconds)
+
+
+def _value(heard: Listening) -> str:
+    """The last sample in SI units, or why it has none."""
+    if heard.last is None:
+        return "none"
+    values = heard.last.si[-1]
+    units = dict.fromkeys(column.unit for column in heard.stream.columns)
+    of = {u: [v for c, v in zip(heard.stream.columns, values, strict=True) if c.unit == u] for u in units}
+    return ", ".join(f"{' '.join(f'{v:.4g}' for v in vs)} {unit}" for unit, vs in of.items())
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    """As plain JSON values; a value that is not valid is null."""
+    identity = finding.identity
+    return {
+        "device": finding.device,
+        "identity": {key: getattr(identity, key) for key in ("vendor", "model", "serial", "firmware")},
+        "lost": finding.counters.lost,
+        "streams": [
+            {
+                "stream": heard.stream.name,
+                "rate_hz": heard.rate_hz,
+                "nominal_hz": heard.stream.rate_hz,
+                "clock": heard.clock,
+                "columns": [column.name for column in heard.stream.columns],
+                "units": [column.unit for column in heard.stream.columns],
+                "value": None
+                if heard.last is None
+                else [x if np.isfinite(x) else None for x in heard.last.si[-1].tolist()],
+            }
+            for heard in finding.streams
+        ],
+    }
+
+
+# -- emulate ----------------------------------------------------------------------------------------------------------
+
+
+def run_emulator(arguments: argparse.Namespace) -> int:
+    """One emulator as this process, until SIGTERM or SIGINT."""
+    from drivers.emulators.wire_faults import WireFault
+
+    kind = arguments.kind
+    options = dict(_setting(text) for text in arguments.set)
+    try:
+        chosen = emulators.options_model(kind).model_validate(options)
+        faults = [
+            TypeAdapter(WireFault).validate_python({"device": kind, **json.loads(text)})
+            for text in arguments.fault
+        ]
+    except ValidationError as exc:
+        raise OptionError(f"{kind}: {exc}") from exc
+    except json.JSONDecodeError as exc:
+        raise OptionError(f"--fault: not JSON ({exc})") from exc
+    asyncio.run(_emulate(kind, chosen, faults, arguments.seed))
+    return ExitCode.DONE
+
+
+async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> None:
+    from drivers.emulators.bench import Bench
+
+    plant = Bench(RealClock(), seed=seed)
+    for fault in faults:
+        plant.inject(fault)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    async with emulators.create(kind, kind, options, plant) as emulator:
+        sys.stdout.write(json.dumps({"kind": kind, **emulator.endpoint}) + "\n")
+        sys.stdout.flush()
+        await ended.wait()
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """KEY=VALUE, where the value is JSON, or else the text itself."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise OptionError(f"--set {text}: expected KEY=VALUE")
+    try:
+        return key, json.loads(value)
+    except json.JSONDecodeError:
+        return key, value
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; give a number of seconds above 0")
+    return value
