@@ -16,6 +16,7 @@ __all__ = ["main"]
 COMMANDS = {
     "run": "run an excitation session on hardware or on the simulated rig",
     "identify": "identify the arm from recordings",
+    "payload": "what the gripper picked up: mass, centre of mass, inertia; from a recording or live",
     "export": "write an identified model as URDF, MJCF, CSV or YAML",
     "compare": "compare results: what moved, and how each predicts the others' data",
     "devices": "which devices there are",

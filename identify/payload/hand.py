@@ -13,7 +13,7 @@ from identify.payload.chart import derivative_by_moments
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.recursive import PayloadEstimator, WristSensor
 
-__all__ = ["Hand", "fit_hand", "sensor_of", "with_hand_doubt"]
+__all__ = ["Hand", "fit_hand", "motion_of", "sensor_of", "with_hand_doubt"]
 
 WIDEST_DELAY_S = 5e-3  # standard deviation of a delay of which nothing is known
 LEAST_DELAY_STD_S = 2e-5
@@ -66,7 +66,7 @@ def fit_hand(
         sensor = replace(sensor_of(part.wrench, base), delay_std=spread)
         estimator = PayloadEstimator(sensor, gravity=gravity)
         estimator.grasped()
-        estimator.update(part.time, **_motion(part))
+        estimator.update(part.time, **motion_of(part))
         found = estimator.estimate()
         delay += found.delay
     assert found is not None
@@ -90,7 +90,8 @@ def with_hand_doubt(estimate: PayloadEstimate, hand: Hand) -> PayloadEstimate:
     return replace(estimate, covariance=frozen(estimate.covariance + doubt))
 
 
-def _motion(part: Samples) -> dict[str, Array]:
+def motion_of(part: Samples) -> dict[str, Array]:
+    """Arguments of an estimator's `update` beside the time."""
     wrist = part.wrist
     return {
         "rotation": wrist.rotation,

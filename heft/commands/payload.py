@@ -1,0 +1,93 @@
+"""`heft payload`: what the gripper picked up, from a recording or live."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from daq.config.objects import load_objects
+from daq.errors import ConfigError
+from heft.configs import CONFIGS
+from heft.exit_codes import ExitCode
+from heft.terminal.payloads import describe_payloads
+
+__all__ = ["add", "run"]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="recording (.mcap)")
+    parser.add_argument(
+        "--live",
+        type=Path,
+        metavar="RIG.yaml",
+        help="weigh on this rig, whenever something is picked up; a session's file runs that session meanwhile",
+    )
+    parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
+    parser.add_argument(
+        "--bare", type=Path, metavar="FILE", help="recording in which the bare hand moves (default: this one)"
+    )
+    parser.add_argument(
+        "--result", type=Path, metavar="RESULT.json", help="identified arm, to weigh by joint torques too"
+    )
+    parser.add_argument(
+        "--objects", type=Path, default=CONFIGS / "objects", help="folder of objects to recognise"
+    )
+    parser.add_argument(
+        "--dimensions", type=float, nargs=3, metavar="M", help="of the object's box [m], if known"
+    )
+    parser.add_argument("--density", type=float, help="of the object [kg/m3], if known")
+    parser.add_argument("--out", type=Path, help="folder for live recordings (default: sessions/<UTC time>)")
+    parser.add_argument(
+        "--arm", metavar="RIG", help="live: the rig's name; a short wrist motion may be played"
+    )
+    parser.add_argument(
+        "--speed", default="1", help="live, simulated rigs only: 1, N times real time, or max"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="live: seed of the simulated rig")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON on standard output: one object; live, one a line"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Weigh; exit code 1 where nothing was picked up."""
+    if (arguments.file is None) == (arguments.live is None):
+        raise ConfigError("give either a recording or --live RIG.yaml")
+    if arguments.live is not None:
+        from heft.live_payload import run_live
+
+        return run_live(arguments)
+    report = _weigh(arguments)
+    console = Console(
+        file=sys.stderr if arguments.json else sys.stdout, highlight=False, markup=False, soft_wrap=True
+    )
+    describe_payloads(report, console)
+    if arguments.json:
+        sys.stdout.write(json.dumps(report, allow_nan=False) + "\n")
+    return ExitCode.DONE if report["payloads"] else ExitCode.NO
+
+
+def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
+    from identify.payload.joint_side import ArmModel
+    from identify.payload.prior import ObjectPrior
+    from identify.payload.recorded import weigh_recording
+    from identify.recorded import robot_of
+    from identify.robot import Robot
+
+    robot = Robot.load(arguments.robot) if arguments.robot else robot_of(arguments.file)
+    weighed = weigh_recording(
+        arguments.file,
+        robot=robot,
+        bare=arguments.bare,
+        arm=None if arguments.result is None else ArmModel.of_result(arguments.result, robot),
+        prior=ObjectPrior(dimensions=arguments.dimensions, density=arguments.density),
+        library=load_objects(arguments.objects),
+    )
+    return {"file": str(arguments.file), **weighed.to_dict()}

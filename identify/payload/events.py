@@ -1,0 +1,77 @@
+"""What the gripper says: it has closed on something, closed on nothing, or opened. The weight has the last word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from drivers.stream import Stream
+from identify.arrays import Array
+
+__all__ = ["GripperSignals", "Signal", "SignalKind"]
+
+_SHUT = 0.03  # of the fingers' travel so far: less than this open, and nothing fits between them
+_STILL_S = 0.05  # fingers that have not moved for so long have stopped
+_MOVED = 0.01  # of the travel: less is noise
+
+
+class SignalKind(StrEnum):
+    """What a gripper tells."""
+
+    HELD = "held"  # something is between the fingers
+    SHUT = "shut"  # closed, and nothing is between them
+    OPEN = "open"  # let go
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Something that the gripper did at `time` [s], host's clock; `source` is a stream's name, or `mqtt`."""
+
+    time: float
+    kind: SignalKind
+    source: str
+    target: str | None = None  # what should be there, where the source knows
+
+
+class GripperSignals:
+    """Signals from a gripper's stream of states: `object.detected`, and `fingers.opening` where it has one."""
+
+    def __init__(self, stream: Stream) -> None:
+        names = [column.name for column in stream.columns]
+        self._source = stream.name
+        self._detected = names.index("object.detected")
+        self._opening = names.index("fingers.opening") if "fingers.opening" in names else None
+        self._held = False
+        self._shut = False
+        self._widest = 0.0
+        self._place = np.nan  # where the fingers last came to
+        self._since = np.nan  # when that was
+
+    def of(self, time: Array, values: Array) -> list[Signal]:
+        """Signals in samples at `time` [s] (N,), with values in SI units (N, k)."""
+        signals: list[Signal] = []
+        for t, row in zip(time.tolist(), values, strict=True):
+            if np.isfinite(row[self._detected]):
+                self._detect(t, bool(row[self._detected] > 0.5), signals)
+            if self._opening is not None and np.isfinite(row[self._opening]):
+                self._follow(t, float(row[self._opening]), signals)
+        return signals
+
+    def _detect(self, t: float, held: bool, signals: list[Signal]) -> None:
+        if held != self._held:
+            signals.append(Signal(t, SignalKind.HELD if held else SignalKind.OPEN, self._source))
+        self._held = held
+
+    def _follow(self, t: float, opening: float, signals: list[Signal]) -> None:
+        """Fingers that come to rest together, with nothing between them."""
+        self._widest = max(self._widest, opening)
+        if not abs(opening - self._place) <= _MOVED * self._widest:
+            self._place, self._since = opening, t
+        shut = opening < _SHUT * self._widest
+        if shut and not self._shut and not self._held and t - self._since >= _STILL_S:
+            signals.append(Signal(self._since, SignalKind.SHUT, self._source))
+            self._shut = True
+        elif not shut:
+            self._shut = False

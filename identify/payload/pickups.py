@@ -1,0 +1,368 @@
+"""Pick-ups one after the other: from the gripper's signal, confirmed by weight, to the release, the drop or the slip.
+
+    bare --held, weight--> carried --open, no weight--> bare
+                           carried --no weight--> dropped --open--> bare
+                           carried --the load has moved--> slipped --open--> bare
+
+Samples are judged in windows before the estimator gets them, so that what no longer belongs to the load does not
+spoil its estimate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from identify.arrays import Array
+from identify.payload.align import Samples, joined
+from identify.payload.balance import STANDARD_GRAVITY, Balance, Rest, window_rows
+from identify.payload.estimate import PayloadEstimate
+from identify.payload.events import Signal, SignalKind
+from identify.payload.hand import Hand, motion_of, with_hand_doubt
+from identify.payload.prior import ObjectPrior
+from identify.payload.recursive import PayloadEstimator, WristSensor
+
+__all__ = ["End", "Estimated", "Pickup", "PickupFollower"]
+
+WINDOW = 20  # samples
+SETTLE_S = 0.010  # fingers and arm give way: not told to the estimator
+FRESH_S = 0.10  # then the estimate begins once more, without the arm's first sag
+STEADY_S = 0.4  # until then a load that changes is still being lifted
+CONFIRM_S = 0.3  # a weight that has not come by then may come when the object leaves the table
+BEFORE_S = 0.3  # a slow gripper tells so much later than the weight
+FLICKER_S = 0.25  # a gripper that says `open` and still carries the weight after this has not let go
+TOLD_EVERY_S = 0.1
+
+
+class End(StrEnum):
+    """How a pick-up ended."""
+
+    RELEASED = "released"
+    DROPPED = "dropped"  # the weight went while the fingers held
+    SLIPPED = "slipped"  # it moved between the fingers
+    NOTHING = "nothing"  # there never was a weight
+    UNFINISHED = "unfinished"  # the data end
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimate in the sensor's frame; `time` [s] of its last sample, host's clock."""
+
+    time: float
+    estimate: PayloadEstimate
+
+
+@dataclass
+class Pickup:
+    """One pick-up; times [s] on the host's clock. It grows while the object is held."""
+
+    number: int
+    t_signal: float
+    source: str
+    target: str | None = None
+    t_pick: float | None = None  # when the weight came
+    t_first: float | None = None  # of the first estimate's last sample
+    t_end: float | None = None
+    end: End | None = None
+    latest: Estimated | None = None
+    estimates: list[Estimated] = field(default_factory=list)
+    repeated: int = 0  # signals that told of it again
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Window:
+    samples: Samples
+    rows: Array
+    bare: Rest
+
+    @property
+    def time(self) -> float:
+        return float(self.samples.time[0])
+
+    @property
+    def end(self) -> float:
+        return float(self.samples.time[-1])
+
+
+class PickupFollower:
+    """Samples and signals in, pick-ups out.
+
+    `hand` None: nothing is known of it; then a load is weighed only as long as the wrist stays as it was at the
+    pick-up. `told_every_s`: how often an estimate is made of what is held.
+    """
+
+    def __init__(
+        self,
+        hand: Hand | None,
+        gravity: Array,
+        *,
+        sensor: WristSensor | None = None,
+        prior: ObjectPrior | None = None,
+        told_every_s: float = TOLD_EVERY_S,
+    ) -> None:
+        self.hand, self._gravity, self._prior = hand, gravity, prior
+        self._told_every_s = told_every_s
+        known = None if hand is None else hand.ten
+        self._estimator = PayloadEstimator(
+            sensor if hand is None else hand.sensor, gripper=known, gravity=gravity
+        )
+        self._balance = Balance(known)
+        self._signals: deque[Signal] = deque()
+        self._rest: list[Samples] = []  # less than a window
+        self._pending: deque[_Window] = deque()  # bare so far, but the gripper may tell later
+        self._suspects: list[_Window] = []
+        self._current: Pickup | None = None
+        self._fresh = False
+        self._open_at: float | None = None  # the gripper says that it has let go; the weight decides
+        self._start_rotation: Array | None = None
+        self._told = -np.inf
+        self._count = 0
+        self.finished: list[Pickup] = []
+
+    @property
+    def current(self) -> Pickup | None:
+        """What the gripper holds, or may hold."""
+        return self._current
+
+    @property
+    def carried(self) -> bool:
+        """Whether a weight has been confirmed and is still there."""
+        return self._current is not None and self._current.t_pick is not None and self._current.end is None
+
+    def signal(self, signal: Signal) -> None:
+        """The gripper did something; in the order of time per source."""
+        self._signals.append(signal)
+
+    def take(self, samples: Samples) -> list[Pickup]:
+        """The next samples; pick-ups of which there is something new."""
+        self._rest.append(samples)
+        table = joined(self._rest) if len(self._rest) > 1 else samples
+        news: list[Pickup] = []
+        whole = len(table) - len(table) % WINDOW
+        for start in range(0, whole, WINDOW):
+            self._window(table.part(slice(start, start + WINDOW)), news)
+        self._rest = [table.part(slice(whole, None))] if whole < len(table) else []
+        return news
+
+    def finish(self) -> list[Pickup]:
+        """The data end."""
+        if self._current is not None:
+            pickup = self._current
+            if pickup.end is None:
+                self._close(
+                    pickup,
+                    self._estimator_time(pickup),
+                    End.UNFINISHED if pickup.t_pick is not None else End.NOTHING,
+                )
+            self._current = None
+        return self.finished
+
+    # -- one window ---------------------------------------------------------------------------------------------------
+
+    def _window(self, samples: Samples, news: list[Pickup]) -> None:
+        rows = window_rows(samples, self._gravity)
+        if not self._balance.ready and not self._pending:
+            self._balance.start(samples, rows)
+        window = _Window(samples, rows, self._balance.bare(samples, rows))
+        self._obey(window, news)
+        pickup = self._current
+        if pickup is None:
+            self._bare(window)
+        elif pickup.end is not None:
+            self._after(pickup, window)
+        elif pickup.t_pick is None:
+            self._await_weight(pickup, window, news)
+        elif self._open_at is not None:
+            self._letting_go(pickup, window, news)
+        else:
+            self._carry(pickup, window, news)
+
+    def _obey(self, window: _Window, news: list[Pickup]) -> None:
+        """Signals that are due by the end of this window."""
+        waiting = [s for s in self._signals if s.time > window.end]
+        due = sorted((s for s in self._signals if s.time <= window.end), key=lambda s: s.time)
+        self._signals = deque(waiting)
+        for signal in due:
+            if signal.kind is SignalKind.SHUT:
+                self._shut(signal, news)
+            elif signal.kind is SignalKind.HELD:
+                self._held(signal)
+            elif self._current is not None and self._open_at is None:
+                self._open_at = signal.time
+                if self._current.t_pick is None:
+                    self._close(self._current, signal.time, End.NOTHING)
+                    news.append(self._current)
+                    self._current, self._open_at = None, None
+
+    def _held(self, signal: Signal) -> None:
+        if self._current is not None:
+            if self._open_at is not None and self._current.end is None:
+                self._open_at = None  # it flickered: the fingers never opened
+                self._current.notes.append(
+                    f"the gripper let go for a moment at {signal.time:.3f} s and held on"
+                )
+            else:
+                self._current.repeated += 1
+            return
+        self._count += 1
+        self._current = Pickup(self._count, signal.time, signal.source, signal.target)
+        early = [w for w in self._pending if w.end >= signal.time or w.bare.strange]
+        self._learn([w for w in self._pending if w not in early])
+        self._pending.clear()
+        self._suspects = [w for w in early if w.bare.strange]
+        if self._suspects and signal.time - self._suspects[0].time < BEFORE_S:
+            self._lift(self._current, min(self._suspects[0].time, signal.time))
+        self._suspects = []
+
+    def _shut(self, signal: Signal, news: list[Pickup]) -> None:
+        """Closed on nothing: a pick-up that says so."""
+        if self._current is not None:
+            return
+        self._count += 1
+        nothing = Pickup(self._count, signal.time, signal.source, signal.target)
+        self._close(nothing, signal.time, End.NOTHING)
+        news.append(nothing)
+
+    def _bare(self, window: _Window) -> None:
+        """Nothing is held; what is old enough tells the biases."""
+        self._pending.append(window)
+        old = [w for w in self._pending if w.end < window.end - BEFORE_S]
+        for _ in old:
+            self._pending.popleft()
+        self._learn(old)
+        if not self._balance.ready:
+            self._balance.learn(window.bare)
+
+    def _learn(self, windows: list[_Window]) -> None:
+        good = [w for w in windows if not w.bare.strange]
+        for w in good:
+            self._balance.learn(w.bare)
+        if good and (self.hand is not None or self._start_rotation is None):
+            part = joined([w.samples for w in good])
+            self._estimator.update(part.time, **motion_of(part))
+
+    def _await_weight(self, pickup: Pickup, window: _Window, news: list[Pickup]) -> None:
+        """The fingers hold something; is there a weight?"""
+        if window.time < pickup.t_signal + SETTLE_S:
+            return
+        if window.bare.strange:
+            late = window.time - pickup.t_signal
+            self._lift(pickup, pickup.t_signal if late < CONFIRM_S else window.time)
+            self._carry(pickup, window, news)
+
+    def _lift(self, pickup: Pickup, time: float) -> None:
+        pickup.t_pick = time
+        self._estimator.grasped(self._prior)
+        self._fresh, self._told, self._start_rotation = False, -np.inf, None
+        self._suspects = []
+
+    def _carry(self, pickup: Pickup, window: _Window, news: list[Pickup]) -> None:
+        assert pickup.t_pick is not None
+        age = window.time - pickup.t_pick
+        if age < SETTLE_S:
+            return
+        if not self._fresh and age >= FRESH_S:
+            self._estimator.grasped(self._prior)
+            self._fresh, self._told = True, -np.inf
+        if self._start_rotation is None:
+            self._start_rotation = window.samples.wrist.rotation[0]
+        if self._strange(pickup, window):
+            self._suspects.append(window)
+            if len(self._suspects) > 1:
+                self._changed(pickup, news)
+            return
+        for good in [*self._suspects, window]:
+            self._feed(pickup, good)
+        self._suspects = []
+        if self._told == -np.inf or window.end - self._told >= self._told_every_s:
+            self._tell(pickup, window.end, news)
+
+    def _strange(self, pickup: Pickup, window: _Window) -> bool:
+        if not self._fresh or pickup.latest is None or self._told == -np.inf:
+            return False
+        return self._balance.loaded(window.samples, window.rows, pickup.latest.estimate).strange
+
+    def _changed(self, pickup: Pickup, news: list[Pickup]) -> None:
+        """Two windows in a row do not belong to the load as it was."""
+        assert pickup.t_pick is not None
+        assert pickup.latest is not None
+        first = self._suspects[0]
+        if first.time - pickup.t_pick < STEADY_S and self._suspects[-1].bare.strange:
+            self._estimator.grasped(self._prior)  # it is still being lifted
+            self._told, self._suspects = -np.inf, []
+            return
+        weight = pickup.latest.estimate.mass * STANDARD_GRAVITY
+        gone = self._suspects[-1].bare.force < 0.5 * weight
+        self._close(pickup, first.time, End.DROPPED if gone else End.SLIPPED)
+        news.append(pickup)
+
+    def _feed(self, pickup: Pickup, window: _Window) -> None:
+        if self.hand is None and self._turned(window):
+            if not any("hand" in note for note in pickup.notes):
+                pickup.notes.append(
+                    "nothing is known of the bare hand, so only the time before the wrist turned counts; "
+                    "move the bare hand before the pick-up, or give a recording of it (--bare)"
+                )
+            return
+        self._estimator.update(window.samples.time, **motion_of(window.samples))
+
+    def _turned(self, window: _Window) -> bool:
+        assert self._start_rotation is not None
+        cosine = (np.trace(self._start_rotation.T @ window.samples.wrist.rotation[-1]) - 1) / 2
+        return bool(cosine < np.cos(0.01))
+
+    def _tell(self, pickup: Pickup, time: float, news: list[Pickup]) -> None:
+        estimate = self._estimator.estimate()
+        if not estimate.samples:
+            return
+        if self.hand is not None:
+            estimate = with_hand_doubt(estimate, self.hand)
+        pickup.latest = Estimated(time, estimate)
+        pickup.estimates.append(pickup.latest)
+        pickup.t_first = time if pickup.t_first is None else pickup.t_first
+        self._told = time
+        if pickup not in news:
+            news.append(pickup)
+
+    # -- the end of a pick-up -----------------------------------------------------------------------------------------
+
+    def _letting_go(self, pickup: Pickup, window: _Window, news: list[Pickup]) -> None:
+        """The gripper says that it is open: it is, if the weight is gone."""
+        assert self._open_at is not None
+        if window.time < self._open_at:
+            return
+        weight = 0.0 if pickup.latest is None else pickup.latest.estimate.mass * STANDARD_GRAVITY
+        if window.bare.force < max(0.3, 0.3 * weight):
+            self._tell_last(pickup)
+            self._close(pickup, self._open_at, End.RELEASED)
+            news.append(pickup)
+            self._current, self._open_at = None, None
+        elif window.end - self._open_at > FLICKER_S:
+            pickup.notes.append(
+                f"the gripper said that it was open at {self._open_at:.3f} s, but still carried the weight"
+            )
+            self._open_at = None
+
+    def _tell_last(self, pickup: Pickup) -> None:
+        """All that was told to the estimator, once more."""
+        self._tell(pickup, self._estimator_time(pickup), [])
+
+    def _estimator_time(self, pickup: Pickup) -> float:
+        estimate = pickup.latest
+        return pickup.t_signal if estimate is None else estimate.time
+
+    def _after(self, pickup: Pickup, window: _Window) -> None:
+        """Dropped or slipped: wait until the fingers open and the hand is bare."""
+        opened = self._open_at is not None and window.time >= self._open_at
+        if (opened or pickup.end is End.DROPPED) and not window.bare.strange:
+            self._current, self._open_at = None, None
+
+    def _close(self, pickup: Pickup, time: float, end: End) -> None:
+        pickup.t_end, pickup.end = time, end
+        self.finished.append(pickup)
+        self._suspects = []
+        self._estimator.released()

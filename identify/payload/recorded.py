@@ -1,0 +1,182 @@
+"""Every pick-up of a recording: what `heft payload FILE.mcap` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daq.config.objects import ObjectConfig
+from daq.recording import Recording
+from identify.arrays import Array
+from identify.errors import DataError
+from identify.payload.align import Aligner, Samples
+from identify.payload.estimate import PayloadEstimate
+from identify.payload.events import GripperSignals, Signal, SignalKind
+from identify.payload.hand import Hand, fit_hand, sensor_of
+from identify.payload.joint_side import ArmModel, weigh_by_torque
+from identify.payload.pickups import End, Pickup, PickupFollower
+from identify.payload.prior import ObjectPrior
+from identify.payload.report import Reporter
+from identify.payload.streams import PayloadStreams, stamps
+from identify.payload.wrist import sensor_in_flange
+from identify.recorded import robot_of
+from identify.robot import Robot
+
+__all__ = ["Weighed", "hand_of", "weigh_recording"]
+
+MARGIN_S = 0.05  # around what the gripper tells, which is not bare motion
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """All pick-ups of a recording, in the order of time; `by_torque` the same loads from joint torques, by number."""
+
+    pickups: tuple[Pickup, ...]
+    hand: Hand | None
+    by_torque: dict[int, PayloadEstimate]
+    notes: tuple[str, ...]
+    reporter: Reporter
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values: `payloads`, `nothing` for grasps without a weight, `hand`, `notes`."""
+        hand = self.hand
+        told = [self.reporter.told(p, self.by_torque.get(p.number)) for p in self.pickups]
+        return {
+            "payloads": [facts for facts in told if facts["t_pick"] is not None],
+            "nothing": [facts for facts in told if facts["t_pick"] is None],
+            "hand": None
+            if hand is None
+            else {"mass": hand.mass, "delay_s": float(hand.delay_s), "delay_std_s": float(hand.delay_std_s)},
+            "notes": list(self.notes),
+        }
+
+
+class _Source:
+    """A recording's streams as arrays."""
+
+    def __init__(self, path: Path, robot: Robot) -> None:
+        self.path, self.robot = path, robot
+        recording = Recording.open(path)
+        self.names = PayloadStreams.find(recording.streams, robot, str(path))
+        motion = recording.columns(self.names.position)
+        wrench = recording.columns(self.names.wrench)
+        if len(motion) < 100 or len(wrench) < 100:
+            raise DataError(
+                f"{path}: {len(motion)} samples of {self.names.position} and {len(wrench)} of "
+                f"{self.names.wrench}; were their devices connected?"
+            )
+        self.rate_hz = motion.stream.rate_hz
+        self._motion = (
+            stamps(motion),
+            np.stack([motion[f"{joint}.position"] for joint in robot.joints], axis=1),
+        )
+        self._wrench = stamps(wrench), wrench.si
+        self._torque: tuple[Array, Array] | None = None
+        if self.names.current is not None:
+            current = recording.columns(self.names.current)
+            amperes = np.stack([current[f"{joint}.current"] for joint in robot.joints], axis=1)
+            self._torque = stamps(current), robot.torque_from_current(amperes)
+        self.signals = self._signals(recording)
+        starts = [event.t_ns for event in recording.events[:1]]
+        starts += [int(columns.host_ns[0]) for columns in (motion, wrench)]
+        self.origin = min(starts) * 1e-9
+
+    def _signals(self, recording: Recording) -> list[Signal]:
+        signals = [
+            Signal(event.t_ns * 1e-9, SignalKind(event.facts["kind"]), "mqtt", event.facts.get("target"))
+            for event in recording.events
+            if event.name == "gripper_event"
+        ]
+        if self.names.gripper is not None:
+            state = recording.columns(self.names.gripper)
+            signals += GripperSignals(state.stream).of(stamps(state), state.si)
+        elif not signals:
+            raise DataError(
+                f"{self.path}: no gripper's stream and no gripper's events; nothing says when something was held"
+            )
+        return sorted(signals, key=lambda signal: signal.time)
+
+    def samples(self, delay_s: float) -> Samples:
+        """All samples, aligned by a delay."""
+        aligner = Aligner(self.robot, self.rate_hz, delay_s=delay_s)
+        aligner.motion(*self._motion)
+        aligner.wrench(*self._wrench)
+        if self._torque is not None:
+            aligner.torque(*self._torque)
+        samples = aligner.ready()
+        if samples is None:
+            raise DataError(f"{self.path}: {self.names.position} and {self.names.wrench} share no time")
+        return samples
+
+    def bare_until(self) -> float:
+        """When something was held for the first time [s]."""
+        held = [s.time for s in self.signals if s.kind is SignalKind.HELD]
+        return (min(held) if held else np.inf) - MARGIN_S
+
+    def hand(self) -> Hand | None:
+        """From the motion before anything was held."""
+        end = self.bare_until()
+        return fit_hand(lambda delay: self.samples(delay).between(-np.inf, end), self.robot.gravity)
+
+
+def hand_of(path: Path, robot: Robot | None = None) -> Hand:
+    """The bare hand, from a recording in which it moves and holds nothing (until the first pick-up)."""
+    hand = _Source(path, robot or robot_of(path)).hand()
+    if hand is None:
+        raise DataError(
+            f"{path}: its motion with a bare hand does not tell the hand's mass; turn the wrist about all axes"
+        )
+    return hand
+
+
+def weigh_recording(
+    path: Path,
+    *,
+    robot: Robot | None = None,
+    bare: Path | None = None,
+    arm: ArmModel | None = None,
+    prior: ObjectPrior | None = None,
+    library: Sequence[ObjectConfig] = (),
+    delay_s: float | None = None,
+) -> Weighed:
+    """Find and weigh every pick-up.
+
+    robot    None: the one inside the recording
+    bare     a recording of the bare hand; None: what this one shows before the first pick-up
+    arm      parameters of the arm, to weigh by joint torques too
+    prior    what is known of the objects
+    library  objects to recognise
+    delay_s  of the wrench [s], where the bare hand does not tell it
+    """
+    robot = robot or robot_of(path)
+    source = _Source(path, robot)
+    notes = []
+    hand = source.hand() if bare is None else hand_of(bare, robot)
+    if hand is None:
+        notes.append(
+            "the bare hand does not move enough before the first pick-up to know its own inertia; "
+            "move it, or give a recording in which it does (--bare)"
+        )
+    samples = source.samples((delay_s or 0.0) if hand is None else hand.delay_s)
+    sensor = sensor_of(samples.wrench[:2000])
+    sensor = replace(sensor, delay_std=1e-3) if delay_s is None else sensor
+    follower = PickupFollower(hand, robot.gravity, sensor=sensor, prior=prior)
+    for signal in source.signals:
+        follower.signal(signal)
+    follower.take(samples)
+    pickups = tuple(sorted(follower.finish(), key=lambda pickup: pickup.t_signal))
+    by_torque = {} if arm is None else weigh_by_torque(samples, pickups, robot, arm)
+    real = [p for p in pickups if p.end is not End.NOTHING]
+    if not real:
+        notes.append("nothing was picked up: the gripper never held a weight")
+    return Weighed(
+        pickups,
+        hand,
+        by_torque,
+        tuple(notes),
+        Reporter(sensor_in_flange(robot), origin=source.origin, library=library),
+    )

@@ -1,0 +1,112 @@
+"""A pick-up as plain JSON values: `docs/payload.schema.json` says what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from daq.config.objects import ObjectConfig
+from identify.arrays import Array
+from identify.payload.estimate import PayloadEstimate
+from identify.payload.formats import franka_load, kuka_load, ros_inertia, ur_payload
+from identify.payload.frames import PayloadFrames, as_json, in_frames
+from identify.payload.pickups import Pickup
+from identify.payload.recognition import Recognition, recognise
+
+__all__ = ["Reporter"]
+
+SCHEMA = "heft.payload"
+VERSION = 1
+
+
+class Reporter:
+    """Tells pick-ups in the flange's frame; `origin` [s] of the host's clock is where their times count from."""
+
+    def __init__(
+        self,
+        sensor_in_flange: tuple[Array, Array],
+        *,
+        origin: float,
+        library: Sequence[ObjectConfig] = (),
+    ) -> None:
+        self._place, self._origin, self._library = sensor_in_flange, origin, library
+
+    def told(self, pickup: Pickup, by_torque: PayloadEstimate | None = None) -> dict[str, Any]:
+        """Everything that is known of a pick-up; `by_torque`: the same load from joint torques (flange's frame)."""
+        facts: dict[str, Any] = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "number": pickup.number,
+            "state": "carried" if pickup.end is None else str(pickup.end),
+            "source": pickup.source,
+            "target": pickup.target,
+            **self._times(pickup),
+            "repeated_events": pickup.repeated,
+            "notes": list(pickup.notes),
+        }
+        if pickup.latest is None:
+            return facts
+        frames = in_frames(pickup.latest.estimate, *self._place)
+        facts |= as_json(frames.flange)
+        facts["time"] = pickup.latest.time - self._origin
+        facts["principal"] = _principal(frames)
+        facts["sensor_frame"] = _plain(frames.sensor)
+        facts["controllers"] = _controllers(frames.flange)
+        facts["notes"] += [*facts.pop("warnings"), *frames.principal.warnings]
+        if self._library:
+            facts["recognition"] = _recognition(recognise(frames.flange, self._library))
+        if by_torque is not None:
+            facts["joint_torque"] = _plain(by_torque)
+        return facts
+
+    def _times(self, pickup: Pickup) -> dict[str, Any]:
+        names = ("t_signal", "t_pick", "t_first", "t_end")
+        times = {name: getattr(pickup, name) for name in names}
+        return {
+            **{name: None if t is None else t - self._origin for name, t in times.items()},
+            **{f"{name}_ns": None if t is None else round(t * 1e9) for name, t in times.items()},
+        }
+
+
+def _plain(estimate: PayloadEstimate) -> dict[str, Any]:
+    facts = as_json(estimate)
+    return {name: facts[name] for name in ("frame", "mass", "com", "inertia", "std", "prior_dominated")}
+
+
+def _principal(frames: PayloadFrames) -> dict[str, Any]:
+    principal = frames.principal
+    return {
+        "moments": principal.moments.tolist(),
+        "axes": principal.axes.tolist(),
+        "measured": list(principal.measured),
+        "axes_defined": list(principal.axes_defined),
+    }
+
+
+def _controllers(flange: PayloadEstimate) -> dict[str, Any]:
+    return {
+        "ur": ur_payload(flange),
+        "franka": asdict(franka_load(flange)),
+        "kuka": kuka_load(flange).krl,
+        "ros": ros_inertia(flange),
+    }
+
+
+def _recognition(found: Recognition) -> dict[str, Any]:
+    grasp = found.grasp
+    return {
+        "verdict": found.verdict,
+        "name": found.name,
+        "candidates": [asdict(candidate) for candidate in found.candidates[:3]],
+        "strange": found.strange,
+        "compared": list(found.compared),
+        "grasp": None
+        if grasp is None
+        else {
+            "ok": grasp.ok,
+            "offset": grasp.offset.tolist(),
+            "angle": grasp.angle,
+            "reason": grasp.reason,
+        },
+    }
