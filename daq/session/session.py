@@ -8,6 +8,7 @@ happens, it stops in one order: trajectory, hold, drives off, sensors off, recor
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -52,8 +53,7 @@ _FIRST_SAMPLE_NS = 2_000_000_000  # every stream must have begun within this
 _SETTLE_NS = 100_000_000  # after the last setpoint, so that the last samples arrive
 _WATCH_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
-#: A drive that refuses setpoints may be about to tell its reader why; its refusal waits for so long.
-_REFUSAL_NS = 2 * _WATCH_NS
+_CLOCKS_EVERY = 5  # reports of progress between two of the devices' clocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +197,6 @@ class Session:
             control = await self._open_channels(stack)
             self._start_tasks(stack)
             await self._perform(Player(self._clock, lambda chunk: _send(control, chunk)))
-        except RemoteError:  # setpoints were refused; the device's reader may be about to say why
-            await self._sleep(_REFUSAL_NS)
-            raise
         finally:
             self._interruptible = None
 
@@ -329,8 +326,11 @@ class Session:
                 self._watch.silent(self._clock.now_ns())
 
     async def _publish_progress(self) -> None:
-        while True:
+        for number in itertools.count(1):
             await self._sleep(_PROGRESS_NS)
+            if number % _CLOCKS_EVERY == 0:
+                fits = {device: fit.to_dict() for device, fit in self._ledger.clock_fits().items()}
+                self._source.publish_json(topics.CLOCK, fits)
             snapshot = self._progress.snapshot(
                 self._clock.now_ns(), self._machine.state, self._ledger, self._watch.worst_tracking
             )
@@ -416,6 +416,8 @@ class Session:
             self._lost.add(exc.device)
         aborted = isinstance(exc, SafetyStop | CheckError)
         reason = str(exc) if isinstance(exc, HeftError) else f"internal error: {type(exc).__name__}: {exc}"
+        if isinstance(exc, RemoteError):
+            reason = exc.text  # the session's own word, which came by the control channel
         self._ask_to_stop(_Stop(State.ABORTED if aborted else State.FAILED, reason))
 
     def _ask_to_stop(self, stop: _Stop) -> None:
