@@ -67,10 +67,15 @@ class Follower:
         self.mode = Mode.HOLD
 
     def play(self, t: float, chunk: Setpoints, times: NDArray[np.float64]) -> None:
-        """Queue a chunk whose setpoints are due at `times` [s], or say why not."""
+        """Queue a chunk whose setpoints are due at `times` [s], or say why not.
+
+        Where the drive has stopped by itself, or is about to, that is the reason.
+        """
         if self.mode is Mode.OFF or self.mode is Mode.STOP:
             why = "the drives are off; arm first" if self.mode is Mode.OFF else "the drives are stopping"
-            raise CommandError(self.name, f"setpoints refused: {why}")
+            own = self.failure or self._pending
+            message = str(own).removeprefix(f"{self.name}: ") if own else f"setpoints refused: {why}"
+            raise CommandError(self.name, message)
         n = len(self.axes)
         if chunk.position.shape[1] != n:
             raise CommandError(self.name, f"setpoints for {chunk.position.shape[1]} axes, but there are {n}")

@@ -35,6 +35,7 @@ from daq.record import Recorder
 from daq.rig import Rig
 from daq.session.halt import halt
 from daq.session.ledger import Ledger
+from daq.session.observer import Observer, Observers
 from daq.session.outcome import Outcome
 from daq.session.progress import Progress
 from daq.session.truth import write_truth
@@ -69,7 +70,8 @@ class Session:
 
     `checks` are what the caller adds to position, velocity and acceleration (torque, collision). `attachments` are
     files that travel inside the recording, `notes` facts for its metadata. `followers` will come for the data, by name,
-    with a function that says whether they are still alive: when all is over, `run` waits for them.
+    with a function that says whether they are still alive: when all is over, `run` waits for them. `observers` see
+    everything at once, in this process.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Session:
         attachments: Mapping[str, bytes] | None = None,
         notes: Mapping[str, Mapping[str, str]] | None = None,
         followers: Mapping[str, Callable[[], bool]] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         # A plan that may not be played is refused before anything is opened.
         self._draft = make_plan(config, checks=checks)
@@ -95,6 +98,7 @@ class Session:
         self._attachments = attachments or {}
         self._notes = notes or {}
         self._followers = followers or {}
+        self._observers = Observers(observers)
         self._rig = Rig(config.rig, clock, seed)
         self._recorder = Recorder(self.file, clock)
         store = LiveStore(lambda: self._recorder.path)
@@ -120,6 +124,15 @@ class Session:
             self._source.server.release()
         else:
             self._ask_to_stop(_Stop(State.ABORTED, reason))
+
+    def publish(self, topic: str, facts: Mapping[str, Any]) -> None:
+        """Tell everyone on the bus; while the session runs."""
+        self._source.publish_json(topic, facts)
+
+    def note_event(self, name: str, *, t_ns: int, **facts: Any) -> None:
+        """Something happened at host time `t_ns` that belongs into the recording; while the session runs."""
+        if not self._machine.state.final:
+            self._event(name, t_ns=t_ns, **facts)
 
     async def run(self) -> Outcome:
         """Acquire, move, record. Trouble with devices, safety or the recording ends up in the Outcome.
@@ -317,6 +330,7 @@ class Session:
             self._blame(exc)
         self._ledger.enter(block)
         self._source.block(block)
+        self._observers.block(block)
 
     async def _watch_silence(self) -> None:
         """Look regularly whether every stream still comes."""
@@ -335,6 +349,7 @@ class Session:
                 self._clock.now_ns(), self._machine.state, self._ledger, self._watch.worst_tracking
             )
             self._source.publish_json(topics.PROGRESS, snapshot)
+            self._observers.progress(snapshot)
 
     async def _listen_for_stop(self) -> None:
         async with StopListener(self._endpoints.stop) as listener:
@@ -387,6 +402,7 @@ class Session:
     def _on_state(self, state: State, reason: str) -> None:
         self._event("state", state=str(state), reason=reason)
         self._source.publish_json(topics.STATE, {"state": str(state), "reason": reason})
+        self._observers.state(str(state), reason)
 
     def _event(self, name: str, *, t_ns: int | None = None, **facts: Any) -> None:
         t_ns = self._clock.now_ns() if t_ns is None else t_ns

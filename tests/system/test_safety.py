@@ -143,7 +143,7 @@ def test_setpoints_that_come_too_late_are_refused(bench: Bench, monkeypatch: pyt
     monkeypatch.setattr(session_module, "Player", delayed(0, 0.6))
     run = bench.run()
     assert run.code == 4
-    assert re.match(r"play: arm: the first setpoint is due at .*; send further ahead", run.json["reason"])
+    assert re.match(r"arm: the first setpoint is due at .*; send further ahead", run.json["reason"])
     run.check_off()
     assert np.abs(run.recording.columns("arm.played").quantity("velocity")).max() == 0.0  # it never moved
 

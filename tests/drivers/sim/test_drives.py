@@ -237,7 +237,7 @@ async def test_a_drive_fault(arm_bench: Make, swing: Make) -> None:
     fault = {"kind": "drive_fault", "device": "arm", "joint": "joint3", "at_s": 0.8, "duration_s": 1.0}
     b = arm_bench(options={"faults": [fault]})
     assert b.world.faults("arm") == (DriveFault(device="arm", joint="joint3", at_s=0.8, duration_s=1.0),)
-    with pytest.raises(CommandError, match="the drives are off; arm first"):
+    with pytest.raises(CommandError, match="arm: drive fault on joint3: the drives are off"):
         await b.run(script)
     assert isinstance(b.errors["arm"], DeviceFault)
     assert "drive fault on joint3" in str(b.errors["arm"])
