@@ -118,6 +118,11 @@ class Publisher:
         self._counts.clear()
         self._counted_ns = None
 
+    @property
+    def keeps(self) -> bool:
+        """Is there anything that has not left?"""
+        return bool(self._kept)
+
     async def room(self) -> None:
         """Return when all that was published has left; a patient publisher's wait for its subscribers.
 

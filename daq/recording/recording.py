@@ -120,17 +120,26 @@ class Recording:
         for data in self._messages(name, start_ns, end_ns):
             yield from _cut(decode(data, stream), start_ns, end_ns)
 
-    def chunks(self, name: str) -> Iterator[tuple[ChunkEntry, list[Encoded]]]:
-        """The whole chunks of a stream in the order of the file: where each is, and its Blocks as they stand there."""
+    def chunks(self, name: str) -> tuple[ChunkEntry, ...]:
+        """Where the chunks with Blocks of a stream are, in the order of the file."""
         self._stream(name)
-        return self._chunks(self._channels[name])
+        return tuple(entry for entry in self._contents.chunks if self._channels[name] in entry.channels)
+
+    def encoded(self, name: str, entry: ChunkEntry) -> list[Encoded]:
+        """A stream's Blocks in one of its chunks, as they stand there; none where it is damaged."""
+        with self.path.open("rb") as file:
+            return self._encoded(file, entry, self._channels[name])
+
+    def channel(self, name: str) -> int:
+        """Number of the channel with a stream's Blocks."""
+        self._stream(name)
+        return self._channels[name]
 
     @property
     def event_texts(self) -> Iterator[Encoded]:
-        """Events as they stand in the file: JSON texts."""
+        """Events as they stand in the file, JSON texts, in its order."""
         if self._event_channel is not None:
-            for _, texts in self._chunks(self._event_channel):
-                yield from texts
+            yield from self._read(self._event_channel)
 
     def columns(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Columns:
         """All samples of a stream (with `start_ns <= host time < end_ns`) as arrays."""
@@ -149,7 +158,7 @@ class Recording:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Parts of the session with a purpose, in the order of their starts."""
-        return segments(self.events, self._span_ns[1])
+        return segments(self.events, self.span_ns[1])
 
     @property
     def metadata(self) -> Mapping[str, Mapping[str, str]]:
@@ -180,9 +189,20 @@ class Recording:
                 ) from exc
 
     @property
+    def complete(self) -> bool:
+        """Did the recorder finish it?"""
+        return self._contents.complete
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """Host times of the first and the last sample of all streams [ns]."""
+        extents = [extent for extent in self._contents.extents.values() if extent.blocks]
+        return min((e.first_ns for e in extents), default=0), max((e.last_ns for e in extents), default=0)
+
+    @property
     def duration_s(self) -> float:
         """From the first to the last sample of all streams [s]."""
-        first_ns, last_ns = self._span_ns
+        first_ns, last_ns = self.span_ns
         return (last_ns - first_ns) * 1e-9
 
     @property
@@ -221,11 +241,6 @@ class Recording:
                 total.update(part.digest())
         return total.hexdigest()
 
-    @property
-    def _span_ns(self) -> tuple[int, int]:
-        extents = [extent for extent in self._contents.extents.values() if extent.blocks]
-        return min((e.first_ns for e in extents), default=0), max((e.last_ns for e in extents), default=0)
-
     def _stream(self, name: str) -> Stream:
         try:
             return self.streams[name]
@@ -243,24 +258,25 @@ class Recording:
         self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
     ) -> Iterator[bytes]:
         """Messages of a channel, from the chunks with log times in `start_ns <= t < latest_ns`."""
-        for _, found in self._chunks(channel, start_ns, latest_ns):
-            for message in found:
-                yield message.data
+        return (message.data for message in self._read(channel, start_ns, latest_ns))
 
-    def _chunks(
+    def _read(
         self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
-    ) -> Iterator[tuple[ChunkEntry, list[Encoded]]]:
+    ) -> Iterator[Encoded]:
         with self.path.open("rb") as file:
             for entry in self._contents.chunks:
                 if (
-                    channel not in entry.channels
-                    or (start_ns is not None and entry.end_ns < start_ns)
-                    or (latest_ns is not None and entry.start_ns >= latest_ns)
+                    channel in entry.channels
+                    and (start_ns is None or entry.end_ns >= start_ns)
+                    and (latest_ns is None or entry.start_ns < latest_ns)
                 ):
-                    continue
-                data = self._unpack(file, entry)
-                if data is not None:
-                    yield entry, [Encoded(m.log_ns, data[m.start : m.end]) for m in messages(data, channel)]
+                    yield from self._encoded(file, entry, channel)
+
+    def _encoded(self, file: BinaryIO, entry: ChunkEntry, channel: int) -> list[Encoded]:
+        data = self._unpack(file, entry)
+        if data is None:
+            return []
+        return [Encoded(m.log_ns, data[m.start : m.end]) for m in messages(data, channel)]
 
     def _unpack(self, file: BinaryIO, entry: ChunkEntry) -> bytes | None:
         """A chunk's records; None, and entered as damaged, where they are not what was written."""

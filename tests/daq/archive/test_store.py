@@ -114,7 +114,7 @@ def test_damage_in_the_file_is_said(growing: Growing) -> None:
     growing.write(3)
     shelf = Shelf(growing.path)
     Tail(shelf).advance()
-    *_, (last, _) = Recording.open(growing.path).chunks("arm.motion")
+    last = Recording.open(growing.path).chunks("arm.motion")[-1]
     with growing.path.open("r+b") as file:
         file.seek(last.offset + last.length - 60)
         file.write(bytes(20))

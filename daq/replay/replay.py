@@ -1,0 +1,244 @@
+"""A recording, published again.
+
+    async with Replay(Recording.open("session.mcap"), telemetry, clock) as replay:
+        await replay.play()
+
+Blocks have the same bytes, cuts and order as in the session, states and events come between them, and every message
+is marked as replay. A jump (`seek`, the next round of a loop) begins a new session on the bus, as what follows does not
+continue what was before. The archive is another matter: it gives the recording from its beginning up to the furthest
+place that was played, so whoever follows has it whole in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Self
+
+from daq import topics
+from daq.archive.archive import Archive
+from daq.archive.messages import Ending
+from daq.archive.shelf import Shelf
+from daq.archive.source import Source
+from daq.bus.endpoint import Endpoint
+from daq.bus.telemetry import Publisher
+from daq.clock import HostClock
+from daq.errors import RecordingError
+from daq.record import layout
+from daq.recording import Recording
+from daq.replay.store import ReplayStore
+from daq.replay.tally import Tally
+from daq.replay.timeline import Item, Timeline
+
+__all__ = ["Replay"]
+
+#: A wait is looked at again after so much of the clock's time [ns], so that a key is answered.
+_LOOK_NS = 50_000_000
+_PROGRESS_S = 0.2
+#: Messages between two looks at the rest of the world, when there is nothing to wait for.
+_BURST = 64
+#: Notes that the writer of every recording makes by itself.
+_OWN_NOTES = (layout.FILE_NOTE, layout.EXTENTS_NOTE)
+_STATE = "state"  # the event that tells of a new one
+
+
+class Replay:
+    """Plays one recording; `pause`, `seek`, `loop` and `stop` may be used at any time while `play` runs.
+
+    clock   paces it: a RealClock with the speed that is wanted. None: as fast as every subscriber keeps up
+    """
+
+    def __init__(self, recording: Recording, telemetry: Endpoint, clock: HostClock | None) -> None:
+        shelf = Shelf(recording.path)
+        self._timeline = Timeline(recording, shelf)
+        self._store = ReplayStore(shelf)
+        self._clock = clock
+        self._tally = Tally(self._timeline.start_ns, self._timeline.end_ns)
+        publisher = Publisher(telemetry, replay=True, patient=clock is None)
+        self._archive = Archive(
+            publisher.session,
+            recording.path.name.partition(".mcap")[0],
+            self._store,
+            utc_offset_ns=_utc_offset_ns(recording),
+            replay=True,
+        )
+        self.source = Source(publisher, telemetry.archive, self._archive)
+        self._describe(recording)
+        self._ending = _ending(recording)
+        self._now_ns = self._timeline.start_ns
+        self._jump_ns: int | None = None
+        self._running = asyncio.Event()
+        self._running.set()
+        self._stopped = False
+        self._told_s = 0.0
+        self.looping = False
+
+    async def __aenter__(self) -> Self:
+        await self.source.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.source.__aexit__(*exc)
+
+    @property
+    def seconds(self) -> float:
+        """Where it stands, from the recording's beginning [s]."""
+        return (self._now_ns - self._timeline.start_ns) * 1e-9
+
+    @property
+    def duration_s(self) -> float:
+        """Of the recording [s]."""
+        return (self._timeline.end_ns - self._timeline.start_ns) * 1e-9
+
+    @property
+    def paused(self) -> bool:
+        """Does it wait to be continued?"""
+        return not self._running.is_set()
+
+    @property
+    def stopped(self) -> bool:
+        """Was it ended before its end?"""
+        return self._stopped
+
+    def pause(self) -> None:
+        """Stand still, or go on."""
+        if self._running.is_set():
+            self._running.clear()
+        else:
+            self._running.set()
+
+    def loop(self) -> None:
+        """Begin anew after the end, or no longer."""
+        self.looping = not self.looping
+
+    def seek(self, seconds: float) -> None:
+        """Go on at another place, from the recording's beginning [s]."""
+        inside = min(max(seconds, 0.0), self.duration_s)
+        self._jump_ns = self._timeline.start_ns + int(inside * 1e9)
+        self._now_ns = self._jump_ns
+
+    def stop(self) -> None:
+        """Play no more."""
+        self._stopped = True
+        self._running.set()
+        self.source.server.release()
+
+    async def play(self) -> None:
+        """From the beginning to the end, or on and on; returns when it is over or was stopped."""
+        start_ns = self._timeline.start_ns
+        while not self._stopped:
+            await self._round(start_ns)
+            if self._jump_ns is None:
+                if not self._stopped:
+                    self._archive.end(self._ending)
+                if not self.looping:
+                    break
+                self._jump_ns = self._timeline.start_ns
+            start_ns, self._jump_ns = self._jump_ns, None
+            self.source.publisher.begin_session()
+            self._tally.jump()
+        self._tell()
+        await self.source.publisher.room()
+
+    async def followed(self, expected: Mapping[str, Callable[[], bool]]) -> None:
+        """Return when every follower has the whole recording (see `ArchiveServer.followed`)."""
+        await self.source.server.followed(expected)
+
+    async def _round(self, start_ns: int) -> None:
+        """From a host time on to the end, the next jump, or the stop."""
+        pace = _Pace(self._clock, start_ns)
+        for count, item in enumerate(self._timeline.items(start_ns)):
+            while not self._interrupted and not (self._running.is_set() and await pace.reached(item.log_ns)):
+                await self._wait(pace)
+            if self._interrupted:
+                return
+            self._publish(item)
+            if self.source.publisher.keeps:
+                await self.source.publisher.room()
+            if count % _BURST == 0:
+                self._tell(_PROGRESS_S)
+                await asyncio.sleep(0)
+
+    @property
+    def _interrupted(self) -> bool:
+        return self._stopped or self._jump_ns is not None
+
+    async def _wait(self, pace: _Pace) -> None:
+        """It is not time yet, or it stands still."""
+        if self._running.is_set():
+            self._tell(_PROGRESS_S)
+            return
+        self._tell()
+        await self._running.wait()
+        pace.restart(self._now_ns)
+
+    def _publish(self, item: Item) -> None:
+        publisher = self.source.publisher
+        self._now_ns = max(self._now_ns, item.log_ns)
+        if item.stream is not None:
+            publisher.publish_encoded(item.stream, item.data, item.log_ns)
+            self._store.reached(item.stream.name, item.number + 1)
+            self._tally.block(item.stream.name, item.data)
+            return
+        event = self._tally.event(item.data)
+        publisher.publish_json(topics.EVENT, event)
+        if event["name"] == _STATE:
+            publisher.publish_json(topics.STATE, {"state": event["state"], "reason": event.get("reason", "")})
+
+    def _tell(self, every_s: float = 0.0) -> None:
+        """Publish progress, not more often than `every_s` of real time."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._told_s >= every_s:
+            self._told_s = now_s
+            state = "paused" if self.paused else ""
+            self.source.publish_json(topics.PROGRESS, self._tally.snapshot(self._now_ns, state))
+
+    def _describe(self, recording: Recording) -> None:
+        """Tell the archive all that is known beforehand."""
+        for stream in recording.streams.values():
+            self._archive.describe(stream)
+        for name in recording.attachments:
+            self._archive.attach(name, "application/octet-stream", recording.attachment(name))
+        for name, entries in recording.metadata.items():
+            if name not in _OWN_NOTES:
+                self._archive.note(name, {k: v for k, v in entries.items() if k != layout.CHECKSUM_KEY})
+        for text in recording.event_texts:
+            self._archive.event(text.data.decode())
+        self._archive.begin()
+
+
+class _Pace:
+    """When something is due that was logged at a host time of the recording."""
+
+    def __init__(self, clock: HostClock | None, log_ns: int) -> None:
+        self._clock = clock
+        self.restart(log_ns)
+
+    def restart(self, log_ns: int) -> None:
+        """It is `log_ns` now."""
+        self._ahead_ns = 0 if self._clock is None else self._clock.now_ns() - log_ns
+
+    async def reached(self, log_ns: int) -> bool:
+        """Wait for it, but not for long; whether it is time."""
+        if self._clock is None:
+            return True
+        now_ns, due_ns = self._clock.now_ns(), log_ns + self._ahead_ns
+        if now_ns >= due_ns:
+            return True
+        await self._clock.sleep_until(min(due_ns, now_ns + _LOOK_NS))
+        return self._clock.now_ns() >= due_ns
+
+
+def _utc_offset_ns(recording: Recording) -> int:
+    try:
+        return recording.utc_offset_ns
+    except RecordingError:  # lost; nothing here depends on it
+        return 0
+
+
+def _ending(recording: Recording) -> Ending:
+    """The last state that the session was in."""
+    states = [event.facts for event in recording.events if event.name == _STATE]
+    if not recording.complete or not states:
+        return Ending("cut", "the recording was not finished")
+    return Ending(str(states[-1].get("state", "")), str(states[-1].get("reason", "")))
