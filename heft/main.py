@@ -15,10 +15,12 @@ __all__ = ["main"]
 #: Each command's module is imported only when it is called: some of them load much.
 COMMANDS = {
     "run": "run an excitation session on hardware or on the simulated rig",
+    "replay": "publish a recording on the bus, as it was or faster",
     "identify": "identify the arm from recordings",
     "payload": "what the gripper picked up: mass, centre of mass, inertia; from a recording or live",
     "export": "write an identified model as URDF, MJCF, CSV or YAML",
     "compare": "compare results: what moved, and how each predicts the others' data",
+    "worker": "follow sessions and identify them, on this host or on another",
     "devices": "which devices there are",
 }
 

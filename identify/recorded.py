@@ -1,16 +1,23 @@
-"""Identification of recordings: what `heft identify`, `heft run` and the worker all do, by the same code."""
+"""Identification of recordings: what `heft identify`, `heft run` and the worker all do, by the same code.
+
+Equal recordings give equal results, to the last bit of every number: whatever their names, however their samples are
+cut into Blocks, live, replayed or from the file.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from identify.blas import one_thread
 from identify.errors import DataError
 
 if TYPE_CHECKING:
     from identify.consistency import Level
+    from identify.dataset import Dataset
     from identify.result import Result
     from identify.robot import Robot
 
@@ -19,8 +26,11 @@ __all__ = ["identify_recordings", "robot_of"]
 #: Folder of a recording's attachments that hold the session's configuration, and the robot's file in it.
 CONFIGURATION = "configuration/"
 ROBOT_FILE = CONFIGURATION + "robot.yaml"
+#: What segments of a session are for.
+IDENTIFICATION, VALIDATION = "identification", "validation"
 
 
+@one_thread()
 def identify_recordings(
     files: Sequence[Path],
     *,
@@ -34,18 +44,32 @@ def identify_recordings(
 
     robot   None: the one that travels inside the first recording
     """
-    from daq.recording import Recording
-    from identify.dataset import Dataset
     from identify.fit import fit
+    from identify.result.provenance import RecordingOrigin
 
     robot = robot_of(files[0]) if robot is None else robot
-    data = [Dataset.from_recording(file, robot, "identification") for file in files]
+    data = [_dataset(file, robot, IDENTIFICATION) for file in files]
+    recordings = [RecordingOrigin.of(file, IDENTIFICATION) for file in files]
     if validate is not None:
-        unseen = [Dataset.from_recording(validate, robot)]
+        unseen = [_dataset(validate, robot, None)]
+        recordings.append(RecordingOrigin.of(validate, VALIDATION))
     else:
-        marked = [f for f in files if any(s.use == "validation" for s in Recording.open(f).segments)]
-        unseen = [Dataset.from_recording(file, robot, "validation") for file in marked]
-    return fit(robot, data, method, level, validate=unseen or None, progress=progress)
+        unseen = [_dataset(file, robot, VALIDATION) for file in files if _has(file, VALIDATION)]
+    result = fit(robot, data, method, level, validate=unseen or None, progress=progress)
+    return replace(result, provenance=replace(result.provenance, recordings=tuple(recordings)))
+
+
+def _dataset(file: Path, robot: Robot, use: str | None) -> Dataset:
+    """Known by the recording's name alone: where it lies, and on which machine, is no part of the answer."""
+    from identify.dataset import Dataset
+
+    return replace(Dataset.from_recording(file, robot, use), source=file.name)
+
+
+def _has(file: Path, use: str) -> bool:
+    from daq.recording import Recording
+
+    return any(segment.use == use for segment in Recording.open(file).segments)
 
 
 def robot_of(file: Path) -> Robot:

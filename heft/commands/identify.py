@@ -21,12 +21,15 @@ from identify.recorded import identify_recordings
 from identify.result import Result
 from identify.robot import Robot
 
-__all__ = ["add", "identify_and_report", "run"]
+__all__ = ["add", "identify_and_report", "present", "run"]
+
+#: Lines of differences that are printed; JSON has them all.
+MOST_DIFFERENCES = 10
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="recordings (.mcap)")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recordings (.mcap)")
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
     parser.add_argument("--method", choices=sorted(METHODS), default="sdp", help="estimator (default: sdp)")
     parser.add_argument(
@@ -34,14 +37,24 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--validate", type=Path, metavar="FILE", help="recording to validate on")
     parser.add_argument(
+        "--reproduce",
+        type=Path,
+        metavar="RESULT.json",
+        help="make this result once more, from its recordings, and say what differs",
+    )
+    parser.add_argument(
         "--out", type=Path, help="folder for result.json (default: beside the first recording)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Identify, print the model, write result.json; exit code 1 where the model is not consistent."""
+    if arguments.reproduce is not None:
+        return _reproduce(arguments)
+    if not arguments.files:
+        arguments.usage_error("name a recording, or a result to --reproduce")
     summary, result = identify_and_report(
         arguments.files,
         out=arguments.out or arguments.files[0].parent,
@@ -63,12 +76,12 @@ def identify_and_report(
     with _progress() as progress:
         result = identify_recordings(files, progress=progress, **options)
     out.mkdir(parents=True, exist_ok=True)
-    path = result.save(out / "result.json")
+    return present(result, result.save(out / "result.json"), console), result
+
+
+def present(result: Result, path: Path, console: Console) -> dict[str, Any]:
+    """Print the model that was written to `path`; a summary for JSON."""
     describe_result(result, path, console)
-    return _summary(result, path), result
-
-
-def _summary(result: Result, path: Path) -> dict[str, Any]:
     validation = None if result.validation is None else result.validation.total
     return {
         "method": result.method,
@@ -82,6 +95,33 @@ def _summary(result: Result, path: Path) -> dict[str, Any]:
         "warnings": list(result.warnings),
         "result": str(path),
     }
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    """Say `identical`, or what differs; exit code 1 where anything does."""
+    from identify.reproduction import reproduce
+
+    with _progress() as progress:
+        again = reproduce(arguments.reproduce, arguments.files, progress)
+    stream = sys.stderr if arguments.json else sys.stdout
+    if again.identical:
+        stream.write("identical: every number, to the last bit\n")
+    else:
+        largest = f", by {again.largest:.1e} of their size at most" if again.largest < 1 else ""
+        stream.write(f"{len(again.differences)} values differ{largest}:\n")
+        for one in again.differences[:MOST_DIFFERENCES]:
+            stream.write(f"  {one}\n")
+        if len(again.differences) > MOST_DIFFERENCES:
+            stream.write(f"  and {len(again.differences) - MOST_DIFFERENCES} more\n")
+    for one in again.versions:
+        stream.write(
+            f"made with other software: {one.place.rpartition('.')[2]} {one.before}, now {one.now}\n"
+        )
+    if arguments.json:
+        differing = {one.place: [one.before, one.now] for one in (*again.differences, *again.versions)}
+        answer = {"identical": again.identical, "differences": differing, "result": str(arguments.reproduce)}
+        sys.stdout.write(json.dumps(answer) + "\n")
+    return ExitCode.DONE if again.identical else ExitCode.NO
 
 
 @contextmanager

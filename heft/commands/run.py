@@ -7,9 +7,9 @@ import asyncio
 import json
 import signal
 import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -24,8 +24,10 @@ from drivers.errors import HeftError
 from heft import __version__
 from heft.configs import default_session
 from heft.exit_codes import of_error, of_state
+from heft.options import seed, speed
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
+from heft.worker_process import RESULT, WorkerProcess, identification
 
 __all__ = ["add", "run"]
 
@@ -37,9 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, help="folder for the results (default: sessions/<UTC time>-<session>)"
     )
     parser.add_argument(
-        "--speed", type=_speed, default=1.0, help="1, N times real time, or max (simulated rigs only)"
+        "--speed", type=speed, default=1.0, help="1, N times real time, or max (simulated rigs only)"
     )
-    parser.add_argument("--seed", type=_seed, default=0, help="seed of the simulated rig")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the simulated rig")
     parser.add_argument("--no-identify", action="store_true", help="record only")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
@@ -53,16 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
             f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
         )
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{config.name}"
+    identify = not arguments.no_identify and any(step.use == "identification" for step in config.steps)
     try:
-        outcome = asyncio.run(_acquire(config, arguments, out))
+        outcome, failure = asyncio.run(_acquire(config, arguments, out, identify))
     except RecordError as exc:  # the recording could not be begun, and nothing has moved
         raise ConfigError(f"--out {out}: {exc}") from exc
     console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
     summarise(outcome, console)
     report, code = outcome.to_dict(), of_state(outcome.state)
-    if outcome.state is State.DONE and not arguments.no_identify and _identifiable(config):
+    if outcome.state is State.DONE and identify:
         try:
-            report["identification"] = _identify(outcome.file, out, console)
+            report["identification"] = identification(outcome.file, out, failure, console)
         except HeftError as exc:  # the recording is good all the same
             report["identification"] = {"error": str(exc)}
             sys.stderr.write(f"heft run: recorded, but not identified: {exc}\n")
@@ -72,20 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _identifiable(config: SessionConfig) -> bool:
-    return any(step.use == "identification" for step in config.steps)
-
-
-def _identify(file: Path, out: Path, console: Console) -> dict[str, Any]:
-    from heft.commands.identify import identify_and_report  # heavy imports, after the motion
-
-    summary, _ = identify_and_report([file], out=out, console=console)
-    return summary
-
-
-async def _acquire(config: SessionConfig, arguments: argparse.Namespace, out: Path) -> Outcome:
+async def _acquire(
+    config: SessionConfig, arguments: argparse.Namespace, out: Path, identify: bool
+) -> tuple[Outcome, str]:
+    """The session, with a worker beside it that leaves `result.json`; else why it has not."""
     clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
-    with Endpoints.private(telemetry=config.rig.telemetry) as endpoints:
+    with ExitStack() as stack:
+        endpoints = stack.enter_context(Endpoints.private(telemetry=config.rig.telemetry))
+        worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME)
         session = Session(
             config,
             clock=clock,
@@ -94,13 +91,18 @@ async def _acquire(config: SessionConfig, arguments: argparse.Namespace, out: Pa
             seed=arguments.seed,
             attachments=_attachments(config),
             notes={"software": {"name": "heft", "version": __version__}},
+            followers={WorkerProcess.NAME: worker.alive},
         )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` wants it
                 loop.add_signal_handler(number, session.stop, f"{number.name} received")
+        if identify:
+            stack.enter_context(worker)
         async with open_view(endpoints, sys.stderr):
-            return await session.run()
+            outcome = await session.run()
+        done = identify and outcome.state is State.DONE
+        return outcome, worker.take_result(out / RESULT) if done else ""
 
 
 def _attachments(config: SessionConfig) -> dict[str, bytes]:
@@ -110,19 +112,3 @@ def _attachments(config: SessionConfig) -> dict[str, bytes]:
     if robot.model is not None:
         files[robot.model.name] = robot.model_file
     return {f"configuration/{name}": path.read_bytes() for name, path in files.items()}
-
-
-def _speed(text: str) -> float:
-    try:
-        speed = float("inf") if text == "max" else float(text)
-    except ValueError:
-        speed = 0.0
-    if not speed > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a speed; give 1, a positive factor, or max")
-    return speed
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a seed; give a whole number from 0 on")
-    return int(text)

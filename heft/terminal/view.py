@@ -41,17 +41,21 @@ async def _show_live(endpoints: Endpoints, console: Console) -> None:
     pace = Pace()
     console.width = min(console.width, _WIDEST)
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        async with Subscriber(endpoints.telemetry, [topics.PROGRESS]) as subscriber:
+        worker = None
+        async with Subscriber(endpoints.telemetry.reachable, [topics.PROGRESS, topics.WORKERS]) as subscriber:
             async for message in subscriber:
+                if message.topic != topics.PROGRESS:
+                    worker = message.json if message.topic.endswith("/progress") else worker
+                    continue
                 done, total = message.json["seconds_done"], message.json["seconds_total"]
                 remaining_s = pace.remaining(asyncio.get_running_loop().time(), done, total)
-                live.update(picture(message.json, remaining_s), refresh=True)
+                live.update(picture(message.json, remaining_s, worker), refresh=True)
 
 
 async def _show_lines(endpoints: Endpoints, console: Console) -> None:
     """A line whenever the state or the step changes."""
     shown: tuple[str, str] | None = None
-    async with Subscriber(endpoints.telemetry, [topics.PROGRESS]) as subscriber:
+    async with Subscriber(endpoints.telemetry.reachable, [topics.PROGRESS]) as subscriber:
         async for message in subscriber:
             progress = message.json
             if (progress["state"], progress["step"]) != shown:
@@ -77,8 +81,8 @@ class Pace:
         return rest_s * passed_s / moved_s if passed_s > 0.5 and moved_s > 0.0 else rest_s
 
 
-def picture(progress: dict[str, Any], remaining_s: float) -> Padding:
-    """State, bar with remaining time [s], streams with rate and loss, worst tracking error."""
+def picture(progress: dict[str, Any], remaining_s: float, worker: dict[str, Any] | None = None) -> Padding:
+    """State, bar with remaining time [s], streams with rate and loss, worst tracking error, what a worker knows."""
     done, total = progress["seconds_done"], progress["seconds_total"]
     share = min(done / total, 1.0) if total else 0.0
     head = Table.grid(padding=(0, 2), expand=True)
@@ -101,10 +105,14 @@ def picture(progress: dict[str, Any], remaining_s: float) -> Padding:
     for name, account in progress["streams"].items():
         lost = Text(f"{account['lost']:,}", style="bold red" if account["lost"] else "green")
         streams.add_row(name, f"{account['rate_hz']:.1f}", f"{account['received']:,}", lost)
-    tracking = Text.assemble(
-        ("worst tracking error  ", "dim"), f"{progress['tracking_error'] * 1e3:.2f} mrad"
-    )
-    return Padding(Group(head, Text(), streams, Text(), tracking), (1, 1, 0, 1))
+    lines = []
+    if progress["tracking_error"] is not None:  # a replay does not know it
+        error = f"{progress['tracking_error'] * 1e3:.2f} mrad"
+        lines.append(Text.assemble(("worst tracking error  ", "dim"), error))
+    if worker is not None and worker["of"]:
+        known = f"{worker['rank']} of {worker['of']} base parameters from {worker['samples']:,} samples"
+        lines.append(Text.assemble(("identified so far     ", "dim"), known))
+    return Padding(Group(head, Text(), streams, Text(), *lines), (1, 1, 0, 1))
 
 
 def _duration(seconds: float) -> str:

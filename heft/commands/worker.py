@@ -1,0 +1,107 @@
+"""`heft worker`: identification that follows sessions, on this host or on another."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import get_args
+
+from daq.archive.messages import Description
+from daq.bus.endpoint import Endpoint
+from daq.clock import RealClock
+from heft.exit_codes import ExitCode
+from identify.consistency import Level
+from identify.estimators import METHODS
+from identify.robot import Robot
+from identify.worker.worker import RESULT, Verdict, Worker
+
+__all__ = ["add", "run"]
+
+#: Acquisition on the same host comes first.
+NICENESS = 10
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    parser.add_argument(
+        "--bus", required=True, metavar="ENDPOINT", help="a session's telemetry, as tcp://HOST:PORT"
+    )
+    parser.add_argument(
+        "--archive", metavar="ENDPOINT", help="its archive (default: the port behind, or the file beside)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("worker"), help="folder for spools and results (default: worker)"
+    )
+    parser.add_argument("--name", default="worker", help="known by this name on the bus (default: worker)")
+    parser.add_argument("--once", action="store_true", help="end after one session")
+    parser.add_argument(
+        "--gone", type=float, default=10.0, metavar="S", help="seconds without an answer: it has died"
+    )
+    parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the session)")
+    parser.add_argument("--method", choices=sorted(METHODS), default="sdp", help="estimator (default: sdp)")
+    parser.add_argument(
+        "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per session")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Follow sessions until interrupted; with --once, exit code 4 where there is no result."""
+    logging.basicConfig(stream=sys.stderr, format="heft worker: %(message)s", level=logging.WARNING)
+    os.nice(NICENESS)
+    bus = Endpoint.parse(arguments.bus).require_target("telemetry")
+    archive = bus.archive if arguments.archive is None else Endpoint.parse(arguments.archive)
+    worker = Worker(
+        archive.require_target("archive"),
+        arguments.out,
+        RealClock(),
+        name=arguments.name,
+        robot=None if arguments.robot is None else Robot.load(arguments.robot),
+        method=arguments.method,
+        level=arguments.level,
+        gone_s=arguments.gone,
+        begin=_begin,
+    )
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    return asyncio.run(_work(worker, arguments))
+
+
+async def _work(worker: Worker, arguments: argparse.Namespace) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        async for verdict in worker.sessions():
+            _tell(verdict, arguments.out, arguments.json)
+            if arguments.once:
+                return ExitCode.FAILED if verdict.result is None else ExitCode.DONE
+    except asyncio.CancelledError:
+        return ExitCode.DONE
+    return ExitCode.DONE
+
+
+def _begin(session: Description) -> None:
+    what = "replay of" if session.replay else "session"
+    sys.stderr.write(f"following {what} {session.name} ({session.session})\n")
+
+
+def _tell(verdict: Verdict, out: Path, as_json: bool) -> None:
+    name = verdict.session.name
+    if verdict.reason:
+        sys.stderr.write(f"{name}: {verdict.reason}\n")
+    if verdict.result is not None:
+        fit = 100 * verdict.result.fit.total
+        sys.stderr.write(f"{name}: identified, torque error {fit:.2f} %; {out / RESULT}\n")
+    if as_json:
+        path = None if verdict.result is None else str(out / RESULT)
+        line = {**verdict.to_dict(), "result": path, "spool": str(verdict.spool)}
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()

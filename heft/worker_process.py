@@ -1,0 +1,94 @@
+"""A worker beside a session of this program: a process of its own, started and ended with it."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+
+from daq.bus.endpoint import Endpoint
+
+__all__ = ["RESULT", "WorkerProcess", "identification"]
+
+RESULT = "result.json"
+
+#: How long a worker that has said goodbye may take to end [s].
+GOODBYE_S = 5.0
+
+
+class WorkerProcess:
+    """`heft worker --once` in `folder`, which is removed again; `take_result` keeps the answer.
+
+    Should this program be killed, the worker identifies what it has, leaves it in `folder`, and ends by itself.
+    """
+
+    NAME = "worker"
+
+    def __init__(self, telemetry: Endpoint, folder: Path) -> None:
+        self._telemetry = telemetry.reachable
+        self._folder = folder
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._failure = ""
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except OSError as exc:  # acquisition does without it
+            self._failure = f"{self._folder}: {exc.strerror or exc}"
+        return self
+
+    def _start(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "heft.main", "worker", "--once", "--name", self.NAME]
+        command += ["--bus", str(self._telemetry), "--out", str(self._folder)]
+        with (self._folder / "log").open("wb") as log:
+            # In a group of its own: a Ctrl-C in the terminal is for the session, which then ends the worker.
+            self._popen = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._popen is not None and self._popen.poll() is None:
+            self._popen.kill()
+            self._popen.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def alive(self) -> bool:
+        """Is it running?"""
+        return self._popen is not None and self._popen.poll() is None
+
+    def take_result(self, path: Path) -> str:
+        """Wait for its end and move its result to `path`; else say why there is none."""
+        if self._popen is None:
+            return self._failure
+        try:
+            code = self._popen.wait(GOODBYE_S)
+        except subprocess.TimeoutExpired:
+            return "it does not answer"
+        result = self._folder / RESULT
+        if code == 0 and result.exists():
+            result.replace(path)
+            return ""
+        said = (self._folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return ": ".join([how, *said[-1:]])
+
+
+def identification(file: Path, out: Path, failure: str, console: Console) -> dict[str, Any]:
+    """The worker's result, or what the recording says where the worker has none."""
+    from heft.commands.identify import identify_and_report, present  # heavy imports, after the motion
+    from identify.result import load
+
+    if not failure:
+        return {**present(load(out / RESULT), out / RESULT, console), "by": "worker"}
+    sys.stderr.write(f"the worker has no result ({failure}): identifying from the recording\n")
+    summary, _ = identify_and_report([file], out=out, console=console)
+    return {**summary, "by": "recording"}

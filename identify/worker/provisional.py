@@ -1,0 +1,225 @@
+"""What can be said while a session runs: provisional, from windows of data as they arrive.
+
+Each window becomes a small recording and goes the way of every recording: aligned, filtered, reduced to an
+information factor, which is merged with that of the windows before. Filters need data on both sides of a row, so
+windows overlap by what they need. The answer at the end owes nothing to this: it is made anew from all raw Blocks.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from daq.record import Writer, layout
+from daq.record.codec import times
+from drivers.stream import Role, Stream
+from identify.errors import DataError, HeftError
+
+if TYPE_CHECKING:
+    from identify.consistency import Level
+    from identify.dataset import Processing
+    from identify.problem import Problem
+    from identify.reduction import Information
+    from identify.robot import Robot
+
+__all__ = ["Progress", "Provisional", "Window"]
+
+#: New data that make a window [ns], and how much is waited for and kept at most [ns].
+WINDOW_NS = 5_000_000_000
+MOST_NS = 60_000_000_000
+#: A stream that lags so much behind the others has fallen silent, and no window waits for it [ns].
+SILENT_NS = 2_000_000_000
+#: Windows between two estimates: a rank is cheap, an estimate is a quarter of a second.
+ESTIMATE_EVERY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Blocks of the measured streams, encoded, up to host time `end_ns` [ns], and all events so far."""
+
+    blocks: dict[str, list[bytes]]
+    streams: tuple[Stream, ...]
+    events: tuple[str, ...]
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where identification stands: `samples` of motion used, in `rows` of the regression; `rank` `of` base parameters.
+
+    `estimate` are parameters by name, None where there are none yet.
+    """
+
+    samples: int = 0
+    rows: int = 0
+    rank: int = 0
+    of: int = 0
+    condition_number: float | None = None
+    cutoff_hz: float | None = None
+    estimate: dict[str, float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class Provisional:
+    """`take` and `happened` get what arrives; `cut` gives a window when one is due; `reduce` may run in a thread.
+
+    `robot` is called when it is first needed, there.
+    """
+
+    def __init__(self, robot: Callable[[], Robot], method: str, level: Level) -> None:
+        self._load = robot
+        self._method, self._level = method, level
+        self._streams: dict[str, Stream] = {}
+        self._waiting: dict[str, deque[tuple[int, bytes]]] = {}  # host time of the last sample [ns], Block
+        self._events: list[str] = []
+        self._cut_ns: int | None = None
+        self._processing: Processing | None = None
+        self._information: Information | None = None
+        self._windows = 0
+        self.progress = Progress()
+
+    def take(self, stream: Stream, blocks: list[bytes]) -> None:
+        """Blocks of one stream in order; those of setpoints are not needed."""
+        if stream.role is not Role.MEASURED:
+            return
+        self._streams[stream.name] = stream
+        waiting = self._waiting.setdefault(stream.name, deque())
+        for data in blocks:
+            _, host_ns = times(data)
+            waiting.append((int(host_ns[-1]), data))
+        while waiting and waiting[-1][0] - waiting[0][0] > MOST_NS:
+            waiting.popleft()
+
+    def happened(self, events: tuple[str, ...]) -> None:
+        """Events as JSON texts, in order."""
+        self._events += events
+
+    def cut(self) -> Window | None:
+        """The next window, None while there is too little for one."""
+        waiting = [found for found in self._waiting.values() if found]
+        if not waiting:
+            return None
+        newest_ns = max(found[-1][0] for found in waiting)
+        end_ns = min(found[-1][0] for found in waiting if newest_ns - found[-1][0] < SILENT_NS)
+        if self._cut_ns is None:
+            self._cut_ns = min(found[0][0] for found in waiting)
+        if end_ns - self._cut_ns < WINDOW_NS or not self._identifying(self._cut_ns, end_ns):
+            return None
+        self._cut_ns = end_ns
+        blocks = {
+            name: [data for t_ns, data in found if t_ns <= end_ns] for name, found in self._waiting.items()
+        }
+        return Window(blocks, tuple(self._streams.values()), tuple(self._events), end_ns)
+
+    def reduce(self, window: Window) -> int:
+        """Add a window's information to `progress`; the host time [ns] from which on data are needed again."""
+        from identify.dataset import Dataset, Processing, choose_cutoff
+        from identify.reduction import reduce
+
+        robot = self._robot
+        with tempfile.TemporaryDirectory(prefix="heft-") as folder:
+            path = _record(window, Path(folder) / "window.mcap")
+            try:
+                data = Dataset.from_recording(path, robot, "identification")
+                processing = self._processing or Processing(cutoff_hz=choose_cutoff(data))
+                information = reduce(robot, data, processing)
+            except DataError:  # too short yet, or the robot does not move
+                return window.end_ns - MOST_NS
+        self._processing = processing
+        before = self._information
+        self._information = information if before is None else before.merge(information)
+        self._windows += 1
+        rate_hz = float(1 / np.median(np.diff(data.t)))
+        margin = processing.differentiator(rate_hz).half + len(processing.taps(rate_hz)) // 2
+        samples = self.progress.samples + len(data) - 2 * margin
+        self.progress = self._judge(self._information, processing, samples)
+        return window.end_ns - int(2e9 * margin / rate_hz)
+
+    def forget(self, start_ns: int) -> None:
+        """Data before that host time are not needed any more."""
+        for waiting in self._waiting.values():
+            while waiting and waiting[0][0] < start_ns:
+                waiting.popleft()
+
+    @cached_property
+    def _robot(self) -> Robot:
+        return self._load()
+
+    def _identifying(self, start_ns: int, end_ns: int) -> bool:
+        """Whether any of that time belongs to a segment for identification."""
+        inside, since = False, 0
+        for text in self._events:
+            event = json.loads(text)
+            if event["name"] == layout.SEGMENT_START and event.get("use") == "identification":
+                inside, since = True, event["t_ns"]
+            elif event["name"] == layout.SEGMENT_END and inside:
+                inside = False
+                if event["t_ns"] > start_ns and since < end_ns:
+                    return True
+        return inside and since < end_ns
+
+    def _judge(self, information: Information, processing: Processing, samples: int) -> Progress:
+        """Rank and condition number of the information so far, and now and then an estimate."""
+        from identify.estimators import estimate
+        from identify.estimators.least_squares import covariance
+
+        problem = self._problem(information)
+        ones = np.ones(problem.joints)
+        factor, _, _ = problem.stacked(ones)
+        condition = problem.base.condition_number(factor)
+        values = self.progress.estimate
+        if self._windows % ESTIMATE_EVERY == 1:
+            try:
+                answer = estimate(problem, self._method)
+                values = dict(zip(problem.layout.names, answer.parameters.tolist(), strict=True))
+            except HeftError:  # not enough data yet for this method
+                values = None
+        return Progress(
+            samples=samples,
+            rows=int(information.rows.max()),
+            rank=covariance(problem, ones, information)[0],
+            of=len(problem.base.names),
+            condition_number=condition if np.isfinite(condition) else None,
+            cutoff_hz=processing.cutoff_hz,
+            estimate=values,
+        )
+
+    def _problem(self, information: Information) -> Problem:
+        from identify.base import base_parameters
+        from identify.parameters import Layout
+        from identify.problem import Bounds, Problem
+
+        return Problem(
+            information=information,
+            base=base_parameters(self._robot),
+            layout=Layout(self._robot.parameter_names),
+            level=self._level,
+            prior=self._robot.prior,
+            boxes=self._robot.boxes,
+            bounds=Bounds(total_mass=self._robot.total_mass),
+        )
+
+
+def _record(window: Window, path: Path) -> Path:
+    """The window as a recording of its own."""
+    with path.open("xb", buffering=0) as raw:
+        writer = Writer(raw, 0)
+        for stream in window.streams:
+            writer.describe(stream)
+            for data in window.blocks[stream.name]:
+                writer.encoded(stream, data)
+        for text in window.events:
+            writer.event(int(json.loads(text)["t_ns"]), text)
+        writer.finish()
+    return path
