@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from identify.problem import Bounds, Problem, Weighting
     from identify.reduction import Information
     from identify.result import Result
-    from identify.robot import Robot
+    from identify.robot import PriorSpread, Robot
     from identify.source import Source
 
 __all__ = ["fit"]
@@ -35,6 +35,7 @@ def fit(
     cutoff_hz: float | None = None,
     prior: PriorLike = None,
     *,
+    prior_spread: PriorSpread | None = None,
     processing: Processing | None = None,
     delay_s: float | None = None,
     bounds: Bounds | None = None,
@@ -50,6 +51,7 @@ def fit(
     level        of consistency that the links must have: mass, inertia, full or shape
     cutoff_hz    of the zero-phase low-pass; None: chosen from the data
     prior        known parameters; None: the robot's own (see `identify.prior.prior_of`)
+    prior_spread how far the truth may be from the prior: decides intervals, not parameters; None: the robot's own
     processing   filter and derivatives in full, instead of `cutoff_hz`
     delay_s      how old torques are against positions [s] (docs/units-and-frames.md); None: found in the data
     bounds       on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
@@ -79,8 +81,10 @@ def fit(
         "weighting": weighting if isinstance(weighting, str) else list(weighting),
         "bounds": problem.bounds.to_dict(),
         "delay_s": delay_s,
+        "prior_spread": asdict(prior_spread or robot.spread),
     }
-    result = _result(assess(alignment, answer), alignment.source, problem, answer, configuration)
+    assessment = assess(alignment, answer, prior_spread or robot.spread)
+    result = _result(assessment, alignment.source, problem, answer, configuration)
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
 
@@ -154,6 +158,7 @@ def _result(
         provenance=Provenance.of(source.datasets, configuration),
         prior=problem.prior,
         delays={assessment.delay.stream: assessment.delay},
+        intervals=assessment.intervals,
         feasible=answer.feasible,
         facts={
             name: value for name, value in answer.facts.items() if not name.endswith("_s")

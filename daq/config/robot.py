@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from daq.config.reader import Model, read
 
-__all__ = ["DhRow", "JointConfig", "LinkConfig", "RobotConfig", "load_robot"]
+__all__ = ["DhRow", "JointConfig", "LinkConfig", "PriorSpreadConfig", "RobotConfig", "load_robot"]
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
@@ -79,6 +79,14 @@ class DhRow(Model):
     kind: Literal["revolute", "prismatic"] = "revolute"
 
 
+class PriorSpreadConfig(Model):
+    """How far the true robot may be from this file, as standard deviations: see `identify.robot.PriorSpread`."""
+
+    inertia: Positive = 0.1  # masses by about twice this: CAD without cables and screws
+    drive_inertia: Positive = 0.3  # of its logarithm: data sheets of motors
+    friction: Positive = 1.0  # of its logarithm: friction is hardly ever known
+
+
 class RobotConfig(Model):
     """`model` (an MJCF or URDF file beside this one) or `dh`; joints in the order of the model, by its names.
 
@@ -86,7 +94,7 @@ class RobotConfig(Model):
     in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
     (fingers). `terms` are the joint terms that are identified. `coupling` (n, n) maps joint to motor coordinates,
     both on the joint's side of the gear: theta = C q, joint torque = C' motor torque. `total_mass` [kg] is what a
-    scale or the data sheet says, as bounds.
+    scale or the data sheet says, as bounds. `prior_spread` says how far all of this may be off.
     """
 
     path: Path
@@ -104,6 +112,7 @@ class RobotConfig(Model):
     terms: tuple[JointTerm, ...] = ("drive_inertia", "viscous", "coulomb", "offset")
     coupling: tuple[tuple[float, ...], ...] | None = None
     total_mass: tuple[NonNegative, Positive] | None = None
+    prior_spread: PriorSpreadConfig = PriorSpreadConfig()
 
     @field_validator("model")
     @classmethod

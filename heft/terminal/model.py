@@ -36,6 +36,7 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
         console.print("; no validation: give a motion that the fit has not seen (--validate FILE)")
     else:
         console.print(f", validation on unseen motion {100 * result.validation.total:.2f} %")
+    console.print(result.certainty, markup=False)
     for warning in result.warnings:
         console.print(f"[yellow]![/] {warning}", markup=True)
     console.print(f"result    {path}", markup=False)

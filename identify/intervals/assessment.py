@@ -10,9 +10,11 @@ from scipy.special import chdtrc
 from identify.alignment import Alignment, Delay, DelayWindow
 from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread, honest
-from identify.intervals.interval import quantile
+from identify.intervals.interval import Interval, quantile
 from identify.intervals.position_noise import attenuation
+from identify.intervals.quantities import quantities
 from identify.intervals.scores import Influence, influence
+from identify.robot import PriorSpread
 
 __all__ = ["Assessment", "assess"]
 
@@ -26,16 +28,17 @@ BIASED = 0.5  # of a standard deviation
 
 @dataclass(frozen=True)
 class Assessment:
-    """Covariance and delay, and the lines that a user should read."""
+    """Covariance, delay and intervals of quantities by name, and the lines that a user should read."""
 
     spread: Spread
     delay: Delay
     influence: Influence
+    intervals: dict[str, Interval]
     warnings: tuple[str, ...]
 
 
-def assess(alignment: Alignment, answer: Estimate) -> Assessment:
-    """Look at the residuals once more."""
+def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) -> Assessment:
+    """Look at the residuals once more; the truth is within `prior_spread` of the prior."""
     source, problem = alignment.source, alignment.problem
     found = influence(source, problem, answer, alignment.estimated)
     bias = attenuation(source, problem, answer, found.spread)
@@ -55,7 +58,8 @@ def assess(alignment: Alignment, answer: Estimate) -> Assessment:
     )
     lines = [*alignment.warnings, *_moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
     lines += _biased(spread, problem.base.names)
-    return Assessment(spread, delay, found, tuple(lines))
+    intervals, said = quantities(problem, answer, spread, prior_spread)
+    return Assessment(spread, delay, found, intervals, (*lines, *said))
 
 
 def _windows(alignment: Alignment, found: Influence, spread: Spread) -> tuple[DelayWindow, ...]:

@@ -26,6 +26,7 @@ class Spread:
     """What is known of the estimates' errors.
 
     covariance   of the base parameters, shape (n_base, n_base); infinite where data say nothing
+    data         the same without what constraints and priors moved: of least squares
     widening     standard deviations over those of independent residuals, shape (n_base,)
     delay_s      standard deviation of the delay [s]
     degrees      degrees of freedom of these estimates of variance
@@ -35,6 +36,7 @@ class Spread:
     """
 
     covariance: Array
+    data: Array
     widening: Array
     delay_s: float
     degrees: float
@@ -60,8 +62,9 @@ def honest(problem: Problem, answer: Estimate, found: Influence, bias: Array, al
     widening = np.sqrt(np.maximum(ratio, 1.0))
     moved = problem.base.matrix @ (answer.parameters - answer.least_squares)
     moved, bias = np.where(known, moved, 0.0), np.where(known, bias, 0.0)
-    covariance = formal * np.outer(widening, widening) + np.outer(moved, moved) + np.outer(bias, bias)
-    covariance[~known, ~known] = np.inf
+    data = formal * np.outer(widening, widening) + np.outer(bias, bias)
+    data[~known, ~known] = np.inf
+    covariance = data + np.outer(moved, moved)
     delay = float(np.sqrt(max(variance / found.total, own[-1])))
     groups = len(found.delay)
-    return Spread(covariance, widening, delay, 1.5 * groups / (lag + 1), lag, moved, bias)
+    return Spread(covariance, data, widening, delay, 1.5 * groups / (lag + 1), lag, moved, bias)

@@ -15,7 +15,7 @@ LEVEL = 0.95
 
 def quantile(degrees: float) -> float:
     """Half the width of a 95 % interval in standard deviations that were estimated with so many degrees of freedom."""
-    return float(stdtrit(max(degrees, 1.0), 0.5 + LEVEL / 2))
+    return float(stdtrit(min(max(degrees, 1.0), 1e6), 0.5 + LEVEL / 2))
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,20 @@ class Interval:
 
     @classmethod
     def of(
-        cls, value: float, std: float, degrees: float = np.inf, unit: str = "", prior_dominated: bool = False
+        cls,
+        value: float,
+        std: float,
+        degrees: float = np.inf,
+        unit: str = "",
+        prior_dominated: bool = False,
+        *,
+        positive: bool = False,
     ) -> Self:
-        """Symmetric about the value."""
-        half = quantile(degrees) * std if np.isfinite(degrees) else 1.959964 * std
+        """Symmetric about the value; for a `positive` quantity symmetric in its logarithm."""
+        half = quantile(degrees) * std
+        if positive and value > 0 and np.isfinite(std):
+            factor = float(np.exp(min(half / value, 50.0)))
+            return cls(value, std, value / factor, value * factor, unit, prior_dominated)
         return cls(value, std, value - half, value + half, unit, prior_dominated)
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from identify.arrays import Array, frozen
+
+if TYPE_CHECKING:
+    from identify.dataset import RowBlock
 
 __all__ = ["BaseValues"]
 
@@ -17,7 +21,8 @@ class BaseValues:
 
     names        readable combinations of parameters
     values       shape (n_base,)
-    covariance   of the values (002, Eq. 11), shape (n_base, n_base); infinite on the diagonal where data say nothing
+    covariance   of the values, shape (n_base, n_base), with all that is known to disturb them (docs/intervals.md);
+                 infinite on the diagonal where data say nothing
     matrix       values = matrix @ parameters, shape (n_base, p)
     essential    names of those whose relative standard deviation is small (002, section III)
     """
@@ -36,6 +41,29 @@ class BaseValues:
     def std(self) -> Array:
         """Standard deviations, shape (n_base,)."""
         return np.sqrt(np.diag(self.covariance))
+
+    def torque_std(self, block: RowBlock) -> Array:
+        """Standard deviation of the torques that these parameters predict for rows [N m, N], shape (B, n)."""
+        alone = (self.matrix != 0).sum(
+            axis=0
+        ) == 1  # a parameter of one combination only has that one's column
+        rows, columns = np.nonzero((self.matrix == 1.0) & alone)
+        place = dict(zip(columns.tolist(), rows.tolist(), strict=True))
+        known = np.isfinite(np.diag(self.covariance))
+        covariance = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
+        found = np.empty((len(block.table), len(block.layout.tree)))
+        for j in range(found.shape[1]):
+            part = block.layout.row(j)
+            owners: dict[int, int] = {}  # base parameter to column: one each
+            for column, parameter in enumerate(block.layout.parameters[part].tolist(), part.start):
+                if parameter in place:
+                    owners.setdefault(place[parameter], column)
+            to = np.array(list(owners), dtype=np.int64)
+            picked = block.table[:, np.array(list(owners.values()), dtype=np.int64)]
+            square = ((picked @ covariance[np.ix_(to, to)]) * picked).sum(axis=1)
+            lost = (picked[:, ~known[to]] != 0).any(axis=1)
+            found[:, j] = np.where(lost, np.inf, np.sqrt(np.maximum(square, 0.0)))
+        return found
 
     @property
     def relative_std(self) -> Array:

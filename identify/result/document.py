@@ -12,6 +12,7 @@ from identify.alignment.delay import Delay
 from identify.arrays import Array
 from identify.dataset import Processing
 from identify.errors import HeftError, ResultError
+from identify.intervals.interval import Interval
 from identify.parameters import Layout
 from identify.result.base_values import BaseValues
 from identify.result.parameters import Parameters
@@ -54,6 +55,8 @@ def to_dict(result: Result) -> dict[str, Any]:
             "matrix": result.base.matrix.tolist(),
             "essential": list(result.base.essential),
         },
+        "certainty": result.certainty,
+        "intervals": {name: interval.to_dict() for name, interval in result.intervals.items()},
         "delays": {stream: delay.to_dict() for stream, delay in result.delays.items()},
         "fit": _error_to_dict(result.fit),
         "validation": None if result.validation is None else _error_to_dict(result.validation),
@@ -96,6 +99,7 @@ def from_dict(data: dict[str, Any]) -> Result:
             weights=np.array(data["weights"]),
             processing=Processing.from_dict(data["processing"]),
             provenance=Provenance.from_dict(data["provenance"]),
+            intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
             delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
             prior=None if data["prior"] is None else layout.pack(data["prior"]),
             validation=None if data["validation"] is None else _error_from_dict(data["validation"]),

@@ -18,12 +18,15 @@ class Prediction:
 
     time                 [s], shape (K,)
     predicted, measured  [N m, N], shape (K, n)
+    std                  of the predicted torque, from what is unsure of the parameters [N m, N], shape (K, n); infinite
+                         where it depends on something that the data say nothing of
     moving               False where a joint stood still and friction can be anything, shape (K, n)
     """
 
     time: Array
     predicted: Array
     measured: Array
+    std: Array
     moving: NDArray[np.bool_]
 
     @property

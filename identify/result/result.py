@@ -14,6 +14,7 @@ from identify.alignment.delay import Delay
 from identify.arrays import Array
 from identify.consistency import Consistency, Level, consistency_of_links
 from identify.dataset import Dataset, Processing, filtered_rows
+from identify.intervals.interval import Interval
 from identify.parameters import Layout
 from identify.result.base_values import BaseValues
 from identify.result.parameters import Parameters
@@ -43,6 +44,8 @@ class Result:
     weights            on the squared residuals of each joint, shape (n,)
     processing         filter and derivatives: other data are treated alike
     delays             taken out before the fit, by stream: other data are treated alike
+    intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
+                       prior where the data leave them open
     prior              parameters known beforehand (p,), or None
     feasible           whether plain least squares was consistent by itself, where the method looked
     facts              numbers that the method has to say
@@ -61,11 +64,19 @@ class Result:
     processing: Processing
     provenance: Provenance
     delays: Mapping[str, Delay] = field(default_factory=dict)
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
     prior: Array | None = None
     validation: RelativeError | None = None
     feasible: bool | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def certainty(self) -> str:
+        """How sure the result is, in one sentence."""
+        from identify.result.certainty import certainty
+
+        return certainty(self)
 
     @property
     def total_mass(self) -> float:
@@ -99,6 +110,7 @@ class Result:
         return Prediction(
             time=np.concatenate([block.time for block in blocks]),
             predicted=np.concatenate([block.predict(self.parameters.values) for block in blocks]),
+            std=np.concatenate([self.base.torque_std(block) for block in blocks]),
             measured=np.concatenate([block.torque for block in blocks]),
             moving=np.concatenate([block.keep for block in blocks]),
         )

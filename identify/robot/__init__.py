@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from identify.robot.limits import Limits
+from identify.robot.prior_spread import PriorSpread
 from identify.robot.robot import Robot
 
-__all__ = ["Limits", "Robot"]
+__all__ = ["Limits", "PriorSpread", "Robot"]

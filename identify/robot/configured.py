@@ -18,6 +18,7 @@ from identify.robot.dh import dh_tree
 from identify.robot.limits import Limits
 from identify.robot.model_file import ModelFile, read_mjcf_gravity, read_model
 from identify.robot.model_text import ModelText
+from identify.robot.prior_spread import PriorSpread
 from identify.robot.robot import Robot
 
 __all__ = ["robot_from_config", "robot_from_file"]
@@ -96,6 +97,7 @@ def robot_from_config(config: RobotConfig) -> Robot:
         flange=_frame(config, file, "flange"),
         sensor=_frame(config, file, "sensor"),
         hand=_frame(config, file, "hand"),
+        spread=PriorSpread(**config.prior_spread.model_dump()),
         model=None if file is None else ModelText.read(config.model_file, config.locked),
     )
     robot = _with_prior(robot, inertias, values, config.terms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from identify.parameters import Layout
 from identify.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
 from identify.robot.limits import Limits
 from identify.robot.model_text import ModelText
+from identify.robot.prior_spread import PriorSpread
 
 if TYPE_CHECKING:
     from daq.config.robot import RobotConfig
@@ -35,6 +36,7 @@ class Robot:
     total_mass            bounds on the sum of all links [kg], or None
     frames                named sites and bodies: the link each belongs to, and its pose in that link (4, 4)
     flange, sensor, hand  names in `frames`: where payloads are reported, the wrist sensor, what holds them
+    spread                how far the true robot may be from `prior`
     model                 the URDF or MJCF file that it was read from, or None
     """
 
@@ -52,6 +54,7 @@ class Robot:
     flange: str | None = None
     sensor: str | None = None
     hand: str | None = None
+    spread: PriorSpread = field(default_factory=PriorSpread)
     model: ModelText | None = None
 
     def __post_init__(self) -> None:
@@ -202,6 +205,7 @@ class Robot:
             "flange": self.flange,
             "sensor": self.sensor,
             "hand": self.hand,
+            "spread": asdict(self.spread),
             "model": None if self.model is None else self.model.to_dict(),
         }
 
@@ -218,6 +222,7 @@ class Robot:
                 "limits": Limits.from_dict(data["limits"]),
                 "total_mass": None if mass is None else (float(mass[0]), float(mass[1])),
                 "frames": {name: (link, frozen(place)) for name, (link, place) in data["frames"].items()},
+                "spread": PriorSpread(**data["spread"]),
                 "model": None if model is None else ModelText.from_dict(model),
             }
         )

@@ -1,0 +1,113 @@
+"""Free coordinates for everything that a robot could be, about a prior in which they are standard normal.
+
+A link's pseudo-inertia is J = L exp(X) L', with L L' the prior's: positive definite for every symmetric X, so every
+point is consistent. |X|^2 is the squared distance on the cone of such matrices, which depends on no frame and no unit.
+Ten coordinates per link, in an orthonormal basis of X; positive joint terms by their logarithms, others plainly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from identify.arrays import Array
+from identify.inertia.pseudo import from_pseudo_inertia, pseudo_inertia
+from identify.parameters import JOINT_TERMS, Layout
+from identify.robot.prior_spread import PriorSpread
+
+__all__ = ["Chart", "LinkChart"]
+
+LOOSE = 1e3  # scales: a prior that says nothing
+_PAIRS = [(i, j) for i in range(4) for j in range(i, 4)]
+_BASIS = np.zeros((10, 4, 4))
+for _k, (_i, _j) in enumerate(_PAIRS):
+    _BASIS[_k, _i, _j] = _BASIS[_k, _j, _i] = 1.0 if _i == _j else np.sqrt(0.5)
+
+
+@dataclass(frozen=True)
+class LinkChart:
+    """One link: J = root exp(sum_k spread x_k basis_k) root', with x standard normal beforehand, shape (10,)."""
+
+    root: Array
+    spread: float
+
+    @classmethod
+    def about(cls, ten: Array, inertia: float) -> LinkChart | None:
+        """About a body; None if it could not exist."""
+        try:
+            return cls(np.asarray(np.linalg.cholesky(pseudo_inertia(ten)), dtype=np.float64), 2 * inertia)
+        except np.linalg.LinAlgError:
+            return None
+
+    def body(self, x: Array) -> tuple[Array, Array]:
+        """Its ten numbers, and their derivative (10, 10)."""
+        values, vectors = np.linalg.eigh(self.spread * np.tensordot(x, _BASIS, axes=1))
+        grown = np.exp(values)
+        gap = values[:, None] - values[None, :]
+        near = np.abs(gap) < 1e-6
+        mean = np.exp((values[:, None] + values[None, :]) / 2)
+        slope = np.where(near, mean, (grown[:, None] - grown[None, :]) / np.where(near, 1.0, gap))
+        turned = self.root @ vectors
+        ten = from_pseudo_inertia((turned * grown) @ turned.T)
+        derivative = np.empty((10, 10))
+        for k in range(10):
+            inner = slope * (vectors.T @ _BASIS[k] @ vectors)
+            derivative[:, k] = self.spread * from_pseudo_inertia(turned @ inner @ turned.T)
+        return ten, derivative
+
+
+@dataclass(frozen=True)
+class Chart:
+    """All parameters of a robot: `links` by name, then joint terms by `centre`, `size` and `logarithmic` (p_joint,)."""
+
+    layout: Layout
+    links: Mapping[str, LinkChart]
+    centre: Array
+    size: Array
+    logarithmic: Array
+
+    @classmethod
+    def about(
+        cls, layout: Layout, prior: Array, fallback: Array, scales: Array, spread: PriorSpread
+    ) -> Chart | None:
+        """About a prior (p,), or about `fallback` for a link that the prior makes impossible."""
+        links = {}
+        for link in layout.links:
+            block = layout.link(link)
+            found = LinkChart.about(prior[block], spread.inertia) or LinkChart.about(
+                fallback[block], spread.inertia
+            )
+            if found is None:
+                return None
+            links[link] = found
+        first = layout.link_indices.stop
+        centre, size = prior[first:].copy(), np.zeros(len(layout) - first)
+        logarithmic = np.zeros(len(size), dtype=bool)
+        for terms in layout.joint_terms.values():
+            coulomb = float(prior[terms["coulomb"]]) if "coulomb" in terms else 0.0
+            for term, i in terms.items():
+                k = i - first
+                positive = term in JOINT_TERMS and JOINT_TERMS[term].non_negative and prior[i] > 0
+                logarithmic[k] = positive
+                if positive:
+                    size[k] = spread.drive_inertia if term == "drive_inertia" else spread.friction
+                elif term == "offset" and coulomb > 0:
+                    size[k] = spread.friction * coulomb
+                else:
+                    size[k] = LOOSE * scales[i]
+        return cls(layout, links, centre, size, logarithmic.astype(np.float64))
+
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """Parameters (p,) at coordinates x (p,), and their derivative (p, p)."""
+        first, p = self.layout.link_indices.stop, len(self.layout)
+        values, derivative = np.zeros(p), np.zeros((p, p))
+        for link, chart in self.links.items():
+            block = self.layout.link(link)
+            values[block], derivative[block, block] = chart.body(x[block])
+        rest = np.arange(first, p)
+        grown = self.centre * np.exp(np.where(self.logarithmic > 0, self.size * x[first:], 0.0))
+        values[first:] = np.where(self.logarithmic > 0, grown, self.centre + self.size * x[first:])
+        derivative[rest, rest] = np.where(self.logarithmic > 0, grown * self.size, self.size)
+        return values, derivative
