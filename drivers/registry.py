@@ -71,6 +71,16 @@ KINDS: Mapping[str, Kind] = {
         "CAN",
         "motion [rad, rad/s], current [A] or torque [N m], played setpoints",
     ),
+    "odrive_can": Kind(
+        "drivers.devices.odrive_can:OdriveCan",
+        "CAN",
+        "motion [rad, rad/s], current [A], ages [s], played setpoints",
+    ),
+    "mit_can": Kind(
+        "drivers.devices.mit_can:MitCan",
+        "CAN",
+        "motion [rad, rad/s], torque [N m], ages [s], played setpoints",
+    ),
 }
 
 

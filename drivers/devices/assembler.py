@@ -11,12 +11,11 @@ __all__ = ["Assembler", "age_columns"]
 
 
 class Assembler(ABC):
-    """Takes numbers of single axes and yields blocks of whole rows.
+    """Takes numbers of single axes and yields blocks of whole rows."""
 
-    counters   where what is lost, late or doubled is counted; set it when somebody begins to listen
-    """
-
-    counters: Counters
+    @abstractmethod
+    def count_in(self, counters: Counters) -> None:
+        """From now on, what is lost, late or doubled is counted there."""
 
     @property
     @abstractmethod

@@ -34,7 +34,7 @@ Positive = Annotated[float, Field(gt=0)]
 O = TypeVar("O", bound="BusOptions")  # noqa: E741 - options
 
 _BLOCK_S = 0.01
-_POLL_NS = 2_000_000
+_POLL_NS = 4_000_000
 _PATIENCE = 1.0  # cycles for which missing answers are waited for before the next one begins
 _LOOKS = 5
 _RETRY_NS = 100_000_000  # between two attempts to reconnect
@@ -181,7 +181,7 @@ class BusDriver(Driver, Generic[O]):
     async def stop(self) -> None:
         if self._reading:
             self._reading = False
-            self._assembler.counters = Counters()
+            self._assembler.count_in(Counters())
             self._outbox.fail(DeviceLost(self.name, "was stopped"))
 
     async def __aiter__(self) -> AsyncIterator[Block]:
@@ -203,7 +203,7 @@ class BusDriver(Driver, Generic[O]):
             raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
         self._outbox = Inbox(self.name)
         self._reading = True
-        self._assembler.counters = self.counters
+        self._assembler.count_in(self.counters)
         now_ns = self.clock.now_ns()
         self._assembler.restart(now_ns)
         for rows in self._others:
@@ -263,8 +263,12 @@ class BusDriver(Driver, Generic[O]):
             behind = (self.clock.now_ns() - due_ns + self._period_ns // 2) // self._period_ns
             self.counters.skipped += behind
             number += behind
+            self._on_late(behind * self._period_ns * 1e-9)
             await self._exchange(begin_ns + number * self._period_ns)
             number += 1
+
+    def _on_late(self, seconds: float) -> None:
+        """The cycle comes so much later than it should."""
 
     async def _stragglers(self, give_up_ns: int) -> None:
         """Wait for answers that are missing: by time, but also by looks, for this host may have slept itself."""

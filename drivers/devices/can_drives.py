@@ -68,6 +68,10 @@ class CanDrives(BusDriver[D], Actuator):
         self._raw_velocity: list[float] = [0.0] * n
         motion = self._assembler.streams[0]
         self._scale, self._offset = motion.scale, motion.offset
+        # A velocity cannot be told from zero by less than the drive's resolution.
+        self._rest = np.maximum(
+            _REST_RAD_S, 2.0 * np.abs(self._scale[n : 2 * n]) if motion.dtype == "<i4" else 0.0
+        )
         self._played = Rows(_played(name, self.axes, options.rate_hz), self._block, self._publish)
         self._others = (self._played,)
 
@@ -119,12 +123,12 @@ class CanDrives(BusDriver[D], Actuator):
         self._require_watchdog()
         self._require_bus()
         position, velocity = self._measured()
-        if np.abs(velocity).max() > _REST_RAD_S:
-            fastest = int(np.abs(velocity).argmax())
+        if not self._stands():
+            fastest = int((np.abs(velocity) - self._rest).argmax())
             raise CommandError(
                 self.name,
-                f"cannot arm while {self.axes[fastest]} moves at {velocity[fastest]:.3f} rad/s (bound {_REST_RAD_S} "
-                "rad/s); wait until the arm stands",
+                f"cannot arm while {self.axes[fastest]} moves at {velocity[fastest]:.3f} rad/s (bound "
+                f"{self._rest[fastest]:.3f} rad/s); wait until the arm stands",
             )
         self._failure = None
         self._follower.arm(position)
@@ -182,6 +186,16 @@ class CanDrives(BusDriver[D], Actuator):
                 self._fail(follower.failure)
         return follower.reference
 
+    def _on_late(self, seconds: float) -> None:
+        if self._armed and seconds > self.options.watchdog_s:
+            self._blame(
+                DeviceFault(
+                    self.name,
+                    f"this host has not commanded the drives for {seconds:.3f} s, bound {self.options.watchdog_s:g} s "
+                    "(watchdog_s); look for what blocks it, give it fewer tasks or a higher priority",
+                )
+            )
+
     def _blame(self, fault: DeviceFault) -> None:
         """A drive is in trouble: the others stop."""
         if self._failure is None:
@@ -202,7 +216,10 @@ class CanDrives(BusDriver[D], Actuator):
         return si[:n], si[n:]
 
     def _at_rest(self) -> bool:
-        return self._follower.at_rest and bool(np.abs(self._measured()[1]).max() < _REST_RAD_S)
+        return self._follower.at_rest and self._stands()
+
+    def _stands(self) -> bool:
+        return bool((np.abs(self._measured()[1]) <= self._rest).all())
 
     def _seconds(self, t_ns: int) -> float:
         return (t_ns - self._epoch_ns) * 1e-9

@@ -12,7 +12,7 @@ from drivers.devices.sequence import RateSequence, cut
 from drivers.driver import Counters
 from drivers.stream import Stream
 
-__all__ = ["Collector"]
+__all__ = ["Collector", "Collectors"]
 
 
 class Collector(Assembler):
@@ -34,11 +34,11 @@ class Collector(Assembler):
         self._all = (1 << len(columns)) - 1
         self._since_ns = 0
         self._base = 0
-        self.counters = Counters()
+        self._counters = Counters()
         self._begin()
 
     def _begin(self) -> None:
-        self._sequence = RateSequence(self._stream.rate_hz, self.counters)
+        self._sequence = RateSequence(self._stream.rate_hz, self._counters)
         self._fresh = 0
         self._row: list[float] = [0.0] * self._stream.width
         self._flags: list[int] = [0] * self._stream.width
@@ -47,6 +47,9 @@ class Collector(Assembler):
         self._validity: list[list[int]] = []
         self._host_ns: list[int] = []
         self._last = -1
+
+    def count_in(self, counters: Counters) -> None:
+        self._counters = counters
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -108,3 +111,34 @@ class Collector(Assembler):
         ):
             self._publish(block)
         del self._rows[:taken], self._validity[:taken], self._host_ns[:taken]
+
+
+class Collectors(Assembler):
+    """Several streams of the same axes, each with a rhythm of its own."""
+
+    def __init__(self, *parts: Collector) -> None:
+        self._parts = parts
+
+    def count_in(self, counters: Counters) -> None:
+        for part in self._parts:
+            part.count_in(counters)
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return tuple(stream for part in self._parts for stream in part.streams)
+
+    @property
+    def number(self) -> int:
+        return self._parts[0].number
+
+    def skip(self, rows: int) -> None:
+        for part in self._parts:
+            part.skip(rows)
+
+    def restart(self, since_ns: int) -> None:
+        for part in self._parts:
+            part.restart(since_ns)
+
+    def flush(self) -> None:
+        for part in self._parts:
+            part.flush()

@@ -59,7 +59,7 @@ class Gatherer(Assembler):
         ended: Callable[[int], None],
         ages: Sequence[Sequence[Place]] = (),
     ) -> None:
-        self.counters = Counters()
+        self._counters = Counters()
         self._rows = [Rows(stream, block, publish) for stream in streams]
         self._places = places
         self._ages = ages
@@ -74,6 +74,9 @@ class Gatherer(Assembler):
         self._before: _Cycle | None = None  # while frames of it may still be on their way to us
         self._overdue = 0  # frames that the cycle before had to do without
         self._number = 0
+
+    def count_in(self, counters: Counters) -> None:
+        self._counters = counters
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -101,13 +104,13 @@ class Gatherer(Assembler):
             self._close()
             cycle = running
         if cycle is None:
-            self.counters.duplicate += 1  # its cycle is complete
+            self._counters.duplicate += 1  # its cycle is complete
             return
         if cycle.have & bit:
             if not cycle.doubtful & bit:
-                self.counters.duplicate += 1
+                self._counters.duplicate += 1
                 return
-            self.counters.late += 1
+            self._counters.late += 1
             cycle.doubtful &= ~bit
         elif cycle is running and self._overdue & bit:
             cycle.doubtful |= bit
@@ -175,5 +178,5 @@ class Gatherer(Assembler):
                     request_ns=cycle.request_ns,
                     validity=cycle.validity[stream],
                 )
-        self.counters.lost += bool(missing)
+        self._counters.lost += bool(missing)
         self._ended(missing)

@@ -1,0 +1,299 @@
+"""ODrive over CANSimple, firmware 0.5 and 0.6: all axes of an arm on one bus.
+
+The axes are never polled: any frame that is addressed to an axis feeds its watchdog, and a program that hangs in its
+control loop while it polls would keep the motors alive. They send encoder estimates and Iq by themselves, each by its
+own clock; only setpoints go out, and only while armed. See docs/devices/odrive_can.md.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drivers.block import Validity
+from drivers.codecs import odrive_can as codec
+from drivers.codecs.odrive_can import Firmware
+from drivers.codecs.odrive_errors import WATCHDOG, describe
+from drivers.codecs.odrive_messages import (
+    AxisState,
+    ClearErrors,
+    ControlMode,
+    EncoderEstimates,
+    Heartbeat,
+    Heartbeat05,
+    InputMode,
+    InputPosition,
+    Iq,
+    Message,
+    SdoAnswer,
+    SdoRequest,
+    SetControllerMode,
+    SetState,
+    Version,
+)
+from drivers.devices.assembler import age_columns
+from drivers.devices.bus_load import Traffic
+from drivers.devices.can_drives import CanDrives
+from drivers.devices.can_options import in_order
+from drivers.devices.collector import Collector, Collectors
+from drivers.devices.odrive_options import OdriveOptions
+from drivers.driver import Context, Identity
+from drivers.errors import CommandError, ConnectError, DeviceFault, DriverError
+from drivers.follower import Mode as Following
+from drivers.setpoints import Setpoints
+from drivers.stream import Column, Stream
+from drivers.transports.can_frame import CanFrame
+
+__all__ = ["OdriveCan"]
+
+_ENABLE_S = 2.0
+_STOP_S = 0.5
+_ANSWER_S = 0.5
+_FASTEST = 32.767  # [turn/s] that the feed-forward can say
+_FRESH = 2  # estimates after closing the loop, before they are believed
+
+
+class OdriveCan(CanDrives[OdriveOptions]):
+    """Yields `NAME.motion`, `NAME.current` (each with the ages of its axes) and `NAME.played`."""
+
+    Options = OdriveOptions
+
+    def __init__(self, name: str, options: OdriveOptions, context: Context) -> None:
+        self._axes = tuple(options.axes[axis] for axis in in_order(name, context.axes, tuple(options.axes)))
+        self._firmware = Firmware(options.firmware)
+        super().__init__(name, options, context, self._axes)
+        n = len(self.axes)
+        self._by_node = {axis.node: i for i, axis in enumerate(self._axes)}
+        self._state = [0] * n
+        self._error = [0] * n
+        self._estimates = [0] * n
+        self._versions: dict[int, Version] = {}
+        self._parameters: dict[tuple[int, int], bytes] = {}
+        self._bitten: set[int] = set()  # axes whose watchdog has been seen to run out
+        self._arming = self._feeding = False
+        self._cycles = 0
+
+    def _traffic(self) -> Sequence[Traffic]:
+        o, n = self.options, len(self.names)
+        return (
+            Traffic("setpoints", n * o.rate_hz, InputPosition.length),
+            Traffic("encoder estimates", n * o.feedback_hz, EncoderEstimates.length),
+            Traffic("Iq", n * o.feedback_hz, Iq.length),
+            Traffic("heartbeats", 10.0 * n, Heartbeat.length),
+        )
+
+    def _make_assembler(self) -> Collectors:
+        n, rate_hz, axes = (
+            len(self.names),
+            self.options.feedback_hz,
+            list(zip(self.names, self._axes, strict=True)),
+        )
+        ages = age_columns(self.names)
+        positions = (Column(j, "position", "rad", a.scale, -a.zero * a.scale, "turn") for j, a in axes)
+        velocities = (Column(j, "velocity", "rad/s", a.scale, raw_unit="turn/s") for j, a in axes)
+        currents = (Column(j, "current", "A", a.sign) for j, a in axes)
+        motion = Stream(f"{self.name}.motion", (*positions, *velocities, *ages), rate_hz, dtype="<f4")
+        current = Stream(f"{self.name}.current", (*currents, *ages), rate_hz, dtype="<f4")
+        block = self.options.block or max(1, round(0.01 * rate_hz))
+        self._motion = Collector(motion, [(i, n + i) for i in range(n)], block, self._publish)
+        self._current = Collector(current, [(i,) for i in range(n)], block, self._publish)
+        return Collectors(self._motion, self._current)
+
+    # -- set-up -------------------------------------------------------------------------------------------------------
+
+    async def _connect(self) -> Identity:
+        self._versions.clear()
+        self._parameters.clear()
+        self._bitten.clear()
+        self._arming = self._feeding = False
+        return Identity("ODrive Robotics", "ODrive", firmware=str(self.options.firmware))
+
+    async def _start(self) -> None:
+        await super()._start()
+        await self._ask_version()
+        self.watchdog_s = self.options.watchdog_s if await self._watchdog_seen() else None
+
+    async def _ask_version(self) -> None:
+        """Firmware 0.6 tells its version, 0.5 does not."""
+        for axis in self._axes:
+            await self._link.send(codec.request(axis.node, Version))
+        await self._until(lambda: len(self._versions) == len(self.axes), _ANSWER_S)
+        if self._firmware is Firmware.V05:
+            if self._versions:
+                raise ConnectError(
+                    self.name,
+                    f"{self._who(self.axes)}: says that it has firmware 0.6, the rig's file says 0.5",
+                )
+            return
+        silent = [name for i, name in enumerate(self.axes) if i not in self._versions]
+        if silent:
+            raise ConnectError(
+                self.name,
+                f"{self._who(silent)} does not tell its version within {_ANSWER_S:g} s; is it firmware 0.5?",
+            )
+        version = self._versions[0]
+        hardware = f"{version.hardware_major}.{version.hardware_minor}-{version.hardware_variant}"
+        firmware = f"{version.firmware_major}.{version.firmware_minor}.{version.firmware_revision}"
+        if not firmware.startswith("0.6."):
+            raise ConnectError(
+                self.name, f"{self._who(self.axes[:1])} has firmware {firmware}, expected 0.6.x"
+            )
+        self._identity = Identity("ODrive Robotics", f"ODrive {hardware}", firmware=firmware)
+
+    async def _watchdog_seen(self) -> bool:
+        """Is the axes' own watchdog on? By its parameters, or because it has run out while nobody spoke to the axes."""
+        o = self.options
+        if o.endpoints is None:
+            return await self._until(lambda: len(self._bitten) == len(self.axes), 1.5 * o.watchdog_s + 0.3)
+        enable, timeout = o.endpoints.enable_watchdog, o.endpoints.watchdog_timeout
+        for axis in self._axes:
+            for endpoint in (enable, timeout):
+                await self._link.send(codec.encode(axis.node, SdoRequest(0, endpoint)))
+        await self._until(lambda: len(self._parameters) == 2 * len(self.axes), _ANSWER_S)
+        return all(
+            self._parameters.get((i, enable), b"\0")[0] == 1
+            and 0.0
+            < struct.unpack("<f", self._parameters.get((i, timeout), bytes(4)))[0]
+            <= 1.01 * o.watchdog_s
+            for i in range(len(self.axes))
+        )
+
+    # -- the cycle ----------------------------------------------------------------------------------------------------
+
+    async def _exchange(self, due_ns: int) -> None:
+        for i in range(len(self.axes)):
+            self._missed[i] += 1
+        self._look_for_silence()
+        reference = self._follow(due_ns)
+        if self._feeding:
+            await self._command(reference)
+        elif self._arming:
+            await self._choose_mode()
+        self._played.add(self._cycles, reference.tolist(), self.clock.now_ns())
+        self._cycles += 1
+
+    async def _command(self, reference: NDArray[np.float64]) -> None:
+        if self._failure is not None and self._follower.mode is Following.OFF:
+            self._feeding = False  # the ramp is over
+            await self._send_all(SetState(AxisState.IDLE))
+            return
+        n = len(self.axes)
+        turns = (reference[:n] - self._offset[:n]) / self._scale[:n]
+        rates = reference[n : 2 * n] / self._scale[:n]
+        for axis, turn, rate in zip(self._axes, turns.tolist(), rates.tolist(), strict=True):
+            await self._link.send(codec.encode(axis.node, InputPosition(turn, rate)))
+
+    async def _choose_mode(self) -> None:
+        """Position control; said again until the loop is closed, for something must feed the watchdog meanwhile."""
+        mode = (
+            InputMode.PASSTHROUGH if self.options.input_mode == "passthrough" else InputMode.POSITION_FILTER
+        )
+        await self._send_all(SetControllerMode(ControlMode.POSITION, mode))
+
+    async def _send_all(self, message: Message) -> None:
+        for axis in self._axes:
+            await self._link.send(codec.encode(axis.node, message))
+
+    # -- what comes in ------------------------------------------------------------------------------------------------
+
+    def _on_frame(self, frame: CanFrame) -> None:
+        if frame.remote or frame.extended or frame.id >> 5 not in self._by_node:
+            return
+        node, message = codec.decode(frame, self._firmware)
+        axis = self._by_node[node]
+        match message:
+            case EncoderEstimates(position, velocity):
+                self._missed[axis] = 0
+                if math.isfinite(position) and math.isfinite(velocity):
+                    self._estimates[axis] += 1
+                    self._tell(axis, position, velocity)
+                    self._motion.put(axis, (position, velocity), frame.host_ns)
+                else:  # it has no estimate
+                    self._motion.put(axis, (0.0, 0.0), frame.host_ns, (Validity.FAULT, Validity.FAULT))
+            case Iq(measured=measured):
+                self._current.put(axis, (measured,), frame.host_ns)
+            case Heartbeat() | Heartbeat05():
+                self._on_heartbeat(axis, message.error, message.state)
+            case Version():
+                self._versions[axis] = message
+            case SdoAnswer(endpoint, value):
+                self._parameters[axis, endpoint] = value
+
+    def _on_heartbeat(self, axis: int, error: int, state: int) -> None:
+        self._error[axis], self._state[axis] = error, state
+        if error & WATCHDOG[self._firmware]:
+            self._bitten.add(axis)
+        if self._feeding and self._failure is None and (error or state != AxisState.CLOSED_LOOP):
+            self._blame(self._fault(axis, f"has left closed loop control (state {state})"))
+
+    def _fault(self, axis: int, what: str) -> DeviceFault:
+        error = self._error[axis]
+        return DeviceFault(
+            self.name,
+            f"{self._who([self.axes[axis]])} {what}: {describe(error, self._firmware)} ({error:#x}); clear the cause, "
+            "then arm again",
+        )
+
+    # -- on and off ---------------------------------------------------------------------------------------------------
+
+    async def _enable(self) -> None:
+        self._arming = True
+        try:
+            await self._choose_mode()
+            await self._send_all(ClearErrors())
+            await self._send_all(SetState(AxisState.CLOSED_LOOP))
+            await self._until(lambda: not self._open_axes() or self._failure is not None, _ENABLE_S)
+            if isinstance(self._failure, DriverError):
+                raise self._failure
+            self._require_bus()
+            for axis in self._open_axes():
+                state = self._state[axis]
+                raise self._fault(axis, f"does not close its loop within {_ENABLE_S:g} s (state {state})")
+            # Firmware 0.5 may have told zeros before: only what comes now is where the axes are.
+            self._estimates = [0] * len(self.axes)
+            await self._until(lambda: min(self._estimates) >= _FRESH, _ENABLE_S)
+            self._follower.arm(self._measured()[0])
+            self._feeding = True
+        finally:
+            self._arming = False
+
+    async def _disable(self) -> None:
+        self._feeding = False
+        await self._send_all(SetState(AxisState.IDLE))
+        if not await self._until(lambda: AxisState.CLOSED_LOOP not in self._state, _STOP_S):
+            self._require_bus()
+            raise DeviceFault(
+                self.name, f"not every axis is idle within {_STOP_S:g} s; use the emergency stop"
+            )
+
+    def _open_axes(self) -> list[int]:
+        """Axes that are not in closed loop control without an error."""
+        states = zip(self._state, self._error, strict=True)
+        return [i for i, (state, error) in enumerate(states) if state != AxisState.CLOSED_LOOP or error]
+
+    # -- limits and words ---------------------------------------------------------------------------------------------
+
+    def _check_range(self, chunk: Setpoints) -> None:
+        if chunk.velocity.shape[1:] != (len(self.axes),):
+            return  # the follower says so
+        rates = np.abs(chunk.velocity / self._scale[: len(self.axes)])
+        if rates.max(initial=0.0) > _FASTEST:
+            row, axis = np.unravel_index(int(rates.argmax()), rates.shape)
+            raise CommandError(
+                self.name,
+                f"{self.axes[axis]} is sent on at {rates[row, axis]:.3f} turns/s of its motor, bound {_FASTEST} "
+                "turns/s (what the feed-forward can say); slow the trajectory",
+            )
+
+    def _who(self, axes: Sequence[str]) -> str:
+        return ", ".join(f"node {self.options.axes[axis].node} ({axis})" for axis in axes)
+
+    def _unwatched(self) -> str:
+        return (
+            f"the watchdog of these ODrives has not run out while nobody spoke to them for {self.options.watchdog_s:g} "
+            "s (set axis.config.watchdog_timeout and enable_watchdog): they are"
+        )
