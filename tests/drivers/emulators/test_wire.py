@@ -1,0 +1,159 @@
+"""What happens to frames between an emulated device and its host."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from daq.clock import ManualClock
+from drivers.emulators.bench import Bench
+from drivers.emulators.can_wire import BusBudget, CanWire
+from drivers.emulators.udp_wire import UdpWire
+from drivers.emulators.wire import BACKLOG_NS, Wire
+from drivers.emulators.wire_faults import BusOff, Status, Truncate, WireFaults, active
+from drivers.errors import DeviceLost
+from drivers.sim.faults import Burst, Corrupt, Drop, Duplicate, Fault, Late, Silence
+from drivers.transports import CanFrame, CanLink, CanSettings, UdpLink, loopback_bytes
+from drivers.transports.transport import Chunk
+
+
+class Slow(Wire[Chunk, bytes]):
+    """A line in memory that takes 1 ms per byte."""
+
+    @property
+    def endpoint(self):
+        return {}
+
+    def _duration_ns(self, item: bytes) -> int:
+        return 1_000_000 * len(item)
+
+
+def fates(faults: Sequence[Fault], n: int = 2000, *, checked: bool = False) -> list[Sequence[object]]:
+    line: WireFaults[bytes] = WireFaults(1, checked=checked)
+    return [line.pass_on(b"0123456789", 0.5, 1000, faults) for _ in range(n)]
+
+
+def test_faults_have_their_rates_and_add_up():
+    assert all(f[0].item == b"0123456789" for f in fates([]))
+    dropped = sum(not f for f in fates([Drop(device="d", rate=0.2), Drop(device="d", rate=0.1)]))
+    assert dropped == pytest.approx(2000 * 0.28, rel=0.1)
+    lost = [not f for f in fates([Burst(device="d", rate=0.2, length=5)])]
+    assert sum(lost) == pytest.approx(400, rel=0.35)
+    runs = sum(a and not b for a, b in pairwise(lost))
+    assert sum(lost) / runs == pytest.approx(5, rel=0.35)
+    assert sum(len(f) == 2 for f in fates([Duplicate(device="d", rate=0.5)])) == pytest.approx(1000, rel=0.1)
+    flipped = [f[0].item for f in fates([Corrupt(device="d", rate=1)])]
+    assert all(len(x) == 10 and x != b"0123456789" for x in flipped)
+    assert all(len(f[0].item) < 10 for f in fates([Truncate(device="d", rate=1)]))
+    assert all(f[0].due_ns == 50_001_000 for f in fates([Late(device="d", delay_s=0.05)]))
+    assert not any(fates([Silence(device="d")]))
+    assert not any(fates([Corrupt(device="d", rate=1)], checked=True)), "a checksum of the line drops them"
+
+
+def test_faults_act_in_their_time():
+    faults = [Silence(device="d", at_s=1.0, duration_s=1.0), Status(device="d", bits=4, at_s=0.2)]
+    assert fates(faults)[0]
+    assert not active(faults, Status, 0.1)
+    assert active(faults, Status, 0.3)[0].bits == 4
+    assert active(faults, Silence, 1.5)
+    assert not active(faults, Silence, 2.5)
+
+
+async def test_a_line_carries_one_frame_at_a_time_and_loses_what_it_cannot():
+    clock = ManualClock()
+    plant = Bench(clock)
+    near, far = loopback_bytes("line", clock)
+    async with near, Slow("device", plant, far) as wire:
+        sent_ns = clock.now_ns()
+        for n in range(20):
+            await wire.send(b"%05d" % n)
+        assert wire.overrun == 20 - BACKLOG_NS // 5_000_000
+        arrived: list[tuple[bytes, int]] = []
+
+        async def read() -> None:
+            while True:
+                arrived.extend((chunk.data, chunk.host_ns) for chunk in await near.receive())
+
+        reader = asyncio.create_task(read())
+        await clock.advance(100_000_000)
+        reader.cancel()
+        await asyncio.gather(reader, return_exceptions=True)
+    assert [data for data, _ in arrived] == [b"%05d" % n for n in range(10)]
+    for n, (_, host_ns) in enumerate(arrived):
+        assert host_ns - sent_ns == pytest.approx((n + 1) * 5_000_000, abs=1_000_001)
+
+
+async def test_a_pulled_cable_leaves_the_device_alone():
+    plant = Bench(ManualClock())
+    near, far = loopback_bytes("line", plant.clock)
+    async with near, Slow("device", plant, far) as wire:
+        wire.unplug()
+        await wire.send(b"")
+        with pytest.raises(DeviceLost):
+            await wire.receive()
+
+
+async def test_udp_answers_whoever_asks(bench):
+    async with UdpWire("device", bench) as wire:
+        host, port = wire.endpoint["host"], wire.endpoint["port"]
+        async with UdpLink("host", bench.clock, remote=(host, port)) as link:
+            await link.send(b"hello")
+            (datagram,) = await wire.receive()
+            await wire.send(b"world", datagram.peer)
+            assert (await link.receive())[0].data == b"world"
+
+
+# -- CAN ---------------------------------------------------------------------------------------------------------------
+
+
+def test_bits_of_a_frame():
+    """An 8-byte frame takes 111 bit times and up to a fifth more; 1 Mbit/s carry 7400 to 9009 of them."""
+    budget = BusBudget(CanSettings("virtual", "bits", bitrate=1_000_000))
+    assert 111_000 <= budget.duration_ns(CanFrame(1, bytes(8))) <= 135_000
+    assert budget.duration_ns(CanFrame(1, bytes(8), extended=True)) > budget.duration_ns(
+        CanFrame(1, bytes(8))
+    )
+    fast = CanFrame(1, bytes(48), fd=True, bitrate_switch=True)
+    assert budget.duration_ns(fast) < 150_000
+
+
+async def test_a_bus_carries_no_more_than_its_bit_rate(bench):
+    settings = CanSettings("virtual", "budget", bitrate=125_000)
+    async with CanWire("device", bench, settings) as wire, CanLink("host", bench.clock, settings) as host:
+        for n in range(100):  # about a second's worth at once: half of what fits into 50 ms gets through
+            await wire.send(CanFrame(n, bytes(8)))
+        assert wire.overrun == pytest.approx(
+            100 - 50 / (wire.budget.duration_ns(CanFrame(0, bytes(8))) / 1e6), abs=3
+        )
+        arrived: list[CanFrame] = []
+        while len(arrived) < 100 - wire.overrun:
+            arrived += await host.receive()
+        assert [frame.id for frame in arrived] == list(range(len(arrived)))
+
+
+async def test_wires_on_one_channel_share_its_budget(bench):
+    settings = CanSettings("virtual", "shared")
+    async with CanWire("a", bench, settings) as a, CanWire("b", bench, settings) as b:
+        assert a.budget is b.budget
+        assert a.budget.owner is a
+        await b.send(CanFrame(5, bytes(8)))
+        await a.receive()
+        assert a.budget.frames == 1, "the owner counts what it hears"
+        await a.send(CanFrame(6, bytes(8)))
+        assert a.budget.frames == 2
+
+
+async def test_bus_off_ends_the_line(bench):
+    settings = CanSettings("virtual", "off")
+    async with CanWire("device", bench, settings) as wire, CanLink("host", bench.clock, settings) as host:
+        await wire.send(CanFrame(1))
+        assert (await host.receive())[0].id == 1
+        bench.inject(BusOff(device="device", at_s=bench.now()))
+        await wire.send(CanFrame(2))
+        (frame,) = await host.receive()
+        assert frame.bus_off
+        with pytest.raises(DeviceLost, match="bus-off"):
+            await host.receive()
