@@ -8,6 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from daq.bus.endpoint import Endpoint
+from daq.config.broker import BrokerConfig
 from daq.config.reader import Model, explain, read
 from daq.config.robot import RobotConfig, load_robot
 from daq.errors import BusError, ConfigError
@@ -59,6 +60,7 @@ class _RigFile(Model):
     emulation: _EmulationFile | None = None
     cell: str = "cell"  # names this rig to the outside world
     telemetry: str | None = None  # endpoint for observers, e.g. tcp://127.0.0.1:5560; None: a private ipc one
+    mqtt: BrokerConfig | None = None  # where state and events of the cell are told, if anywhere
 
     @field_validator("telemetry")
     @classmethod
@@ -88,6 +90,7 @@ class RigConfig(Model):
     name: str
     cell: str
     telemetry: str | None
+    mqtt: BrokerConfig | None
     robot: RobotConfig
     devices: dict[str, DeviceConfig]
     simulation: BaseModel | None = None
@@ -132,6 +135,7 @@ def load_rig(path: Path | str) -> RigConfig:
         name=raw.name,
         cell=raw.cell,
         telemetry=raw.telemetry,
+        mqtt=raw.mqtt,
         robot=robot,
         devices=devices,
         simulation=simulation,

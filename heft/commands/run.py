@@ -18,6 +18,7 @@ from daq.clock import HostClock, RealClock, SimulatedClock
 from daq.config.session import SessionConfig, load_session
 from daq.errors import ConfigError, RecordError
 from daq.motion.state import State
+from daq.mqtt.session_report import SessionReport
 from daq.session.outcome import Outcome
 from daq.session.session import Session
 from drivers.errors import HeftError
@@ -83,6 +84,7 @@ async def _acquire(
     with ExitStack() as stack:
         endpoints = stack.enter_context(Endpoints.private(telemetry=config.rig.telemetry))
         worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME)
+        report = SessionReport(config.rig, config.name)
         session = Session(
             config,
             clock=clock,
@@ -92,6 +94,7 @@ async def _acquire(
             attachments=_attachments(config),
             notes={"software": {"name": "heft", "version": __version__}},
             followers={WorkerProcess.NAME: worker.alive},
+            observers=[report],
         )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -99,7 +102,7 @@ async def _acquire(
                 loop.add_signal_handler(number, session.stop, f"{number.name} received")
         if identify:
             stack.enter_context(worker)
-        async with open_view(endpoints, sys.stderr):
+        async with open_view(endpoints, sys.stderr), report:
             outcome = await session.run()
         done = identify and outcome.state is State.DONE
         return outcome, worker.take_result(out / RESULT) if done else ""

@@ -1,0 +1,237 @@
+"""One program's link to the broker: it comes back by itself, and nothing ever waits for it.
+
+    async with Link(rig.mqtt, rig.cell, "session") as link:
+        link.state(topics.session(cell), {"state": "moving"})
+        link.event(topics.payload_event(cell), {"event": "picked"})
+
+While the broker is away, the last value of every state topic and all events wait here. An event leaves the queue
+when the broker has confirmed it (QoS 1), so it may be delivered twice and is never lost: its `event_id` stays the
+same. The client's id is stable and its session is kept by the broker, so events that come while this side is away
+wait there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+import aiomqtt
+
+from daq.clock import HostClock, RealClock
+from daq.config.broker import BrokerConfig
+from daq.errors import ConfigError
+from daq.mqtt import topics
+from daq.mqtt.inbox import Inbox, IncomingEvent
+
+__all__ = ["Link"]
+
+_log = logging.getLogger("heft.mqtt")
+_wire = logging.getLogger("heft.mqtt.wire")
+_wire.setLevel(logging.CRITICAL)  # what goes wrong on the wire is told here, once
+
+Handler = Callable[[IncomingEvent], None]
+
+
+class Link:
+    """The link of one `role` of a cell (`session`, `payload`). No method waits.
+
+    `clock` is real time: a broker does not live in simulated time.
+    """
+
+    FIRST_WAIT_NS = 250_000_000
+    LONGEST_WAIT_NS = 15_000_000_000
+    WAITING_EVENTS = 10_000
+    GOODBYE_S = 2.0
+    ANSWER_S = 5.0
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        cell: str,
+        role: str,
+        *,
+        clock: HostClock | None = None,
+        folder: Path = Path(),
+    ) -> None:
+        self._config, self._cell, self._role = config, cell, role
+        self._clock = clock or RealClock()
+        self._password = _password(config, folder)
+        self._online = topics.online(cell, role)
+        self._handlers: dict[str, Handler] = {}
+        self._inbox = Inbox(config.event_age_s)
+        self._states: dict[str, bytes] = {}
+        self._changed: dict[str, None] = {}  # state topics that the broker does not have yet, in order
+        self._events: deque[tuple[str, bytes]] = deque()
+        self._work = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._client: aiomqtt.Client | None = None
+        self._away = False
+        self.lost_events = 0
+
+    @property
+    def connected(self) -> bool:
+        """Is the broker there?"""
+        return self._client is not None
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """Incoming messages that were not believed, by reason."""
+        return self._inbox.refused
+
+    def hear(self, topic: str, handler: Handler) -> None:
+        """Call `handler` for every event of a topic that is believed; before entering."""
+        self._handlers[topic] = handler
+
+    async def __aenter__(self) -> Self:
+        self._states[self._online] = self._said({"schema": "heft.online", "online": True})
+        self._task = asyncio.create_task(self._stay(), name=f"mqtt {self._role}")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Say what is left to be said, if the broker listens, then goodbye."""
+        if self.connected:
+            self.state(self._online, {"schema": "heft.online", "online": False})
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.GOODBYE_S):
+                    await self._all_said()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        unsaid = len(self._events)
+        if unsaid:
+            self.lost_events += unsaid
+            _log.warning("%s: %d events were never taken by the broker", self._where, unsaid)
+
+    def state(self, topic: str, facts: Mapping[str, Any]) -> None:
+        """The new value of a state topic: retained, the last one counts."""
+        self._states[topic] = self._said(facts)
+        self._changed[topic] = None
+        self._work.set()
+
+    def event(self, topic: str, facts: Mapping[str, Any]) -> str:
+        """Something happened, once: never retained, QoS 1. Its `event_id`."""
+        event_id = uuid.uuid4().hex
+        if len(self._events) >= self.WAITING_EVENTS:
+            self._events.popleft()
+            self.lost_events += 1
+        self._events.append((topic, self._said({**facts, "event_id": event_id})))
+        self._work.set()
+        return event_id
+
+    def _said(self, facts: Mapping[str, Any]) -> bytes:
+        return json.dumps({"ts": self._utc_s(), **facts}, allow_nan=False).encode()
+
+    def _utc_s(self) -> float:
+        return (self._clock.now_ns() + self._clock.utc_offset_ns) * 1e-9
+
+    @property
+    def _where(self) -> str:
+        return f"broker {self._config.host}:{self._config.port}"
+
+    # -- the task -----------------------------------------------------------------------------------------------------
+
+    async def _stay(self) -> None:
+        """Connect, work, and when that ends, wait and begin again."""
+        wait_ns = self.FIRST_WAIT_NS
+        while True:
+            try:
+                async with self._new_client() as client:
+                    if self._away:
+                        _log.info("%s: is there again", self._where)
+                    self._away, wait_ns = False, self.FIRST_WAIT_NS
+                    await self._speak(client)
+            except aiomqtt.MqttError as exc:
+                if not self._away:
+                    _log.warning("%s: %s; going on without it, and trying again", self._where, exc)
+                self._away = True
+            finally:
+                self._client = None
+            await self._clock.sleep_until(self._clock.now_ns() + wait_ns)
+            wait_ns = min(2 * wait_ns, self.LONGEST_WAIT_NS)
+
+    def _new_client(self) -> aiomqtt.Client:
+        gone = {"schema": "heft.online", "online": False, "ts": self._utc_s()}
+        return aiomqtt.Client(
+            self._config.host,
+            self._config.port,
+            username=self._config.username,
+            password=self._password,
+            identifier=f"heft-{self._cell}-{self._role}",
+            clean_session=False,
+            will=aiomqtt.Will(self._online, json.dumps(gone), qos=1, retain=True),
+            keepalive=self._config.keepalive_s,
+            timeout=self.ANSWER_S,
+            logger=_wire,
+        )
+
+    async def _speak(self, client: aiomqtt.Client) -> None:
+        for topic in self._handlers:
+            await client.subscribe(topic, qos=1)
+        self._changed = dict.fromkeys(self._states)  # whatever the broker had, it may have lost
+        self._client = client
+        self._work.set()
+        listener = asyncio.create_task(self._listen(client), name=f"mqtt {self._role} listener")
+        sender = asyncio.create_task(self._send(client), name=f"mqtt {self._role} sender")
+        try:
+            done, _ = await asyncio.wait({listener, sender}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in (listener, sender):
+                task.cancel()
+            await asyncio.gather(listener, sender, return_exceptions=True)
+
+    async def _listen(self, client: aiomqtt.Client) -> None:
+        async for message in client.messages:
+            payload = message.payload if isinstance(message.payload, bytes) else b""
+            topic = str(message.topic)
+            handler = self._handlers.get(topic)
+            if handler is None:
+                continue
+            verdict = self._inbox.judge(topic, payload, retained=message.retain, utc_s=self._utc_s())
+            if isinstance(verdict, str):
+                _log.info("%s: an event is not believed: %s", topic, verdict)
+            else:
+                handler(verdict)
+
+    async def _send(self, client: aiomqtt.Client) -> None:
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            while self._events or self._changed:
+                if self._events:
+                    event = self._events[0]
+                    await client.publish(event[0], event[1], qos=1)
+                    if self._events and self._events[0] is event:
+                        self._events.popleft()
+                    continue
+                topic = next(iter(self._changed))
+                del self._changed[topic]
+                try:
+                    await client.publish(topic, self._states[topic], qos=1, retain=True)
+                except aiomqtt.MqttError:
+                    self._changed[topic] = None
+                    raise
+
+    async def _all_said(self) -> None:
+        while (self._events or self._changed) and self.connected:
+            await self._clock.sleep_until(self._clock.now_ns() + 5_000_000)
+
+
+def _password(config: BrokerConfig, folder: Path) -> str | None:
+    if config.password_file is None:
+        return None
+    path = folder / config.password_file
+    try:
+        return path.read_text(encoding="utf-8").splitlines()[0]
+    except (OSError, IndexError) as exc:
+        raise ConfigError(
+            f"{path}: mqtt.password_file cannot be read: {exc}; put the password there"
+        ) from exc

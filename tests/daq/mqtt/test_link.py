@@ -1,0 +1,152 @@
+"""The link to a real broker: state, events, last will, and the broker's absence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import time
+from typing import Any
+
+import aiomqtt
+import pytest
+
+from daq.config.broker import BrokerConfig
+from daq.errors import ConfigError
+from daq.mqtt import topics
+from daq.mqtt.link import Link
+
+CELL = "bench"
+EVENTS = topics.gripper_event(CELL)
+
+
+async def until(condition: Any, seconds: float = 10.0) -> None:
+    """Wait for something that another program does."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - it cannot tell
+            await asyncio.sleep(0.01)
+
+
+def event(name: str, **facts: Any) -> bytes:
+    return json.dumps({"event_id": name, "ts": time.time(), "event": "picked", **facts}).encode()
+
+
+async def first(client: aiomqtt.Client) -> aiomqtt.Message:
+    async with asyncio.timeout(5):
+        return await anext(aiter(client.messages))
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Link, "FIRST_WAIT_NS", 50_000_000)
+    monkeypatch.setattr(Link, "LONGEST_WAIT_NS", 200_000_000)
+
+
+async def test_state_is_retained_and_says_when(broker) -> None:
+    async with Link(broker.config, CELL, "session") as link:
+        link.state(topics.session(CELL), {"state": "moving"})
+        await until(lambda: link.connected)
+    async with broker.client() as late:
+        await late.subscribe(topics.session(CELL))
+        message = await first(late)
+        facts = json.loads(message.payload)
+        assert message.retain
+        assert facts["state"] == "moving"
+        assert abs(facts["ts"] - time.time()) < 60
+
+
+async def test_goodbye_and_last_will(broker) -> None:
+    async with broker.client() as watcher:
+        await watcher.subscribe(topics.online(CELL, "session"), qos=1)
+        async with Link(broker.config, CELL, "session"):
+            assert json.loads((await first(watcher)).payload)["online"] is True
+        assert json.loads((await first(watcher)).payload)["online"] is False
+        async with Link(broker.config, CELL, "session") as link:
+            assert json.loads((await first(watcher)).payload)["online"] is True
+            link._client._client.socket().shutdown(socket.SHUT_RDWR)  # the line breaks: no goodbye
+            assert json.loads((await first(watcher)).payload)["online"] is False
+            assert json.loads((await first(watcher)).payload)["online"] is True  # and it comes back by itself
+
+
+async def test_events_are_confirmed_and_not_retained(broker) -> None:
+    async with broker.client() as listener:
+        await listener.subscribe(topics.payload_event(CELL), qos=1)
+        async with Link(broker.config, CELL, "payload") as link:
+            name = link.event(topics.payload_event(CELL), {"event": "picked"})
+            message = await first(listener)
+            assert not message.retain
+            assert message.qos == 1
+            assert json.loads(message.payload)["event_id"] == name
+    async with broker.client() as late:
+        await late.subscribe(topics.payload_event(CELL), qos=1)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await anext(aiter(late.messages))
+
+
+async def test_retained_and_repeated_events_are_not_obeyed(broker) -> None:
+    heard = []
+    async with broker.client() as sender:
+        await sender.publish(EVENTS, event("kept"), qos=1, retain=True)
+        link = Link(broker.config, CELL, "payload")
+        link.hear(EVENTS, heard.append)
+        async with link:
+            await until(lambda: link.refused.get("retained"))
+            for name in ("one", "one", "two"):
+                await sender.publish(EVENTS, event(name), qos=1)
+            await sender.publish(EVENTS, event("old", ts=time.time() - 3600), qos=1)
+            await until(lambda: link.refused.get("old"))
+    assert [e.event_id for e in heard] == ["one", "two"]
+    assert link.refused == {"retained": 1, "repeated": 1, "old": 1}
+
+
+async def test_a_broker_restart_loses_no_event(broker) -> None:
+    """In both directions: what was said while the broker was away, and what came while this side was."""
+    heard: list[Any] = []
+    told: list[str] = []
+    link = Link(broker.config, CELL, "payload")
+    link.hear(EVENTS, heard.append)
+    async with broker.client("other") as other:
+        await other.subscribe(topics.payload_event(CELL), qos=1)
+    async with link:
+        await until(lambda: link.connected)
+        told.append(link.event(topics.payload_event(CELL), {"n": 0}))
+        await until(lambda: not link._events)
+        broker.stop()
+        await until(lambda: not link.connected)
+        told += [link.event(topics.payload_event(CELL), {"n": n}) for n in (1, 2)]
+        broker.start()
+        await until(lambda: not link._events)
+    async with broker.client() as sender:  # the link is away; its broker-side session is not
+        await sender.publish(EVENTS, event("while away"), qos=1)
+    broker.stop()
+    broker.start()
+    again = Link(broker.config, CELL, "payload")
+    again.hear(EVENTS, heard.append)
+    async with again:
+        await until(lambda: heard)
+    assert [e.event_id for e in heard] == ["while away"]
+    got = []
+    async with broker.client("other") as other:
+        while len(got) < 3:
+            got.append(json.loads((await first(other)).payload)["event_id"])
+    assert got == told
+    assert link.lost_events == again.lost_events == 0
+
+
+async def test_without_a_broker_work_goes_on_and_the_log_says_it_once(port, caplog) -> None:
+    caplog.set_level(logging.INFO, "heft.mqtt")
+    async with Link(BrokerConfig(host="127.0.0.1", port=port), CELL, "session") as link:
+        link.state(topics.session(CELL), {"state": "moving"})
+        await until(lambda: link._away)
+        await asyncio.sleep(0.5)  # several attempts
+        assert not link.connected
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+    assert f"127.0.0.1:{port}" in caplog.text
+
+
+def test_a_password_that_is_not_there(tmp_path) -> None:
+    config = BrokerConfig(host="h", username="u", password_file="secret")
+    with pytest.raises(ConfigError, match="password_file"):
+        Link(config, CELL, "session", folder=tmp_path)
