@@ -81,6 +81,11 @@ KINDS: Mapping[str, Kind] = {
         "CAN",
         "motion [rad, rad/s], torque [N m], ages [s], played setpoints",
     ),
+    "moteus": Kind(
+        "drivers.devices.moteus:Moteus",
+        "CAN FD",
+        "motion [rad, rad/s], current [A] or torque [N m], ages [s], played setpoints",
+    ),
 }
 
 

@@ -68,7 +68,9 @@ class BusDriver(Driver, Generic[O]):
         self.names = tuple(axes)
         self._period_ns = round(1e9 / options.rate_hz)
         self._bear = max(2, round(options.timeout_s * options.rate_hz))  # cycles without an answer
-        BusLoad(self._traffic(), options.bitrate).check(name)
+        BusLoad(self._traffic(), options.bitrate, getattr(options, "data_bitrate", options.bitrate)).check(
+            name
+        )
         self._assembler: Assembler = self._make_assembler()
         self._others: tuple[Rows, ...] = ()  # rows of streams that are not put together from answers
         self._missed = [0] * len(self.names)

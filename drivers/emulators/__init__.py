@@ -47,6 +47,7 @@ KINDS: Mapping[str, str] = {
     "cia402": "drivers.emulators.cia402:Cia402",
     "odrive_can": "drivers.emulators.odrive_can:OdriveCan",
     "mit_can": "drivers.emulators.mit_can:MitCan",
+    "moteus": "drivers.emulators.moteus:Moteus",
 }
 
 
