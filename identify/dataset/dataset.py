@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,10 +31,11 @@ class Dataset:
     t        [s], increasing, shape (T,)
     q, tau   joint positions [rad, m] and torques [N m, N], shape (T, n)
     dq       measured velocities [rad/s, m/s], shape (T, n), or None: from positions
-    wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), or None
+    wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), NaN where it is not known; or None
     source   where the data come from
     notes    what was noticed on the way, with numbers
-    torque_stream, motion_stream   names of what measured torques and positions
+    torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
+    removed  samples that were left out on the way, by reason
     """
 
     t: Array
@@ -45,6 +47,8 @@ class Dataset:
     notes: tuple[str, ...] = ()
     torque_stream: str = "torque"
     motion_stream: str = "position"
+    wrench_stream: str = "wrench"
+    removed: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -63,7 +67,7 @@ class Dataset:
                 f"time does not increase: t[{where + 1}] = {t[where + 1]!r} s follows {t[where]!r} s; "
                 "sort the samples by time and leave out repeated ones"
             )
-        for name in ("q", "tau", "dq", "wrench"):
+        for name in ("q", "tau", "dq"):
             value = getattr(self, name)
             if value is not None:
                 _finite(name, value)

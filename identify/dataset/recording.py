@@ -1,4 +1,7 @@
-"""A dataset from a recording, resampled plainly: each stream by its own stamps, no delays taken out."""
+"""A dataset from a recording: each stream by its own clock, on the instants of the positions.
+
+No delay is taken out here: `identify.alignment` finds what is left of it.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.interpolate import make_interp_spline
 
-from daq.clockfit import fit_clock
-from daq.recording import NO_TIME, Recording
-from daq.ticks import Unwrapper
+from daq.recording import Recording
 from drivers.stream import Role, Stream
 from identify.arrays import Array
 from identify.dataset.dataset import Dataset
+from identify.dataset.resampling import at_instants
+from identify.dataset.stream_series import Series, read_series
 from identify.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["read_recording"]
 
 IDENTIFICATION = "identification"
-NEAR = 0.02  # of a step: stamps of two streams this near are the same instants
+MOST_LOST = 0.5  # of a segment: with less than this nothing is identified
+SAID_LOST = 0.001
+LATE_S = 0.5  # by which a stream may end before its segment does without a word
 
 
 def read_recording(path: Path, robot: Robot, use: str | None) -> Dataset:
@@ -36,28 +39,37 @@ def read_recording(path: Path, robot: Robot, use: str | None) -> Dataset:
     torque = _find(recording, robot, ("torque", "current"), None)
     motion = _find(recording, robot, ("position",), torque[0].device)
     intervals, notes = _intervals(recording, use)
-    t_motion, q = _series(recording, *motion, robot)
-    t_torque, tau = _series(recording, *torque, robot)
-    if torque[1] == "current":
-        tau = robot.torque_from_current(tau)
-    tau, near = _at(t_motion, t_torque, tau)
-    inside = np.zeros(len(t_motion), dtype=bool)
+    q, tau = (
+        read_series(recording, stream, [f"{joint}.{quantity}" for joint in robot.joints])
+        for stream, quantity in (motion, torque)
+    )
+    inside = np.zeros(len(q.t), dtype=bool)
     for start, end in intervals:
-        inside |= (t_motion >= start) & (t_motion < end)
-    use_rows = near & inside
-    if not use_rows.any():
+        inside |= (q.t >= start) & (q.t < end)
+    values = robot.torque_from_current(tau.values) if torque[1] == "current" else tau.values
+    torques, near = at_instants(q.t, tau.t, values)
+    rows = near & inside
+    if not rows.any():
         raise DataError(
-            f"{path}: no sample of {motion[0].name} and {torque[0].name} for {use or IDENTIFICATION}"
+            f"{path}: no sample of {q.name} and {tau.name} for {use or IDENTIFICATION}; was a device off?"
         )
-    t = t_motion[use_rows]
+    notes += [*q.notes, *(note for note in tau.notes if note not in q.notes)]
+    notes += _losses(path, intervals, q, tau, q.t[rows])
+    t = q.t[rows]
+    removed = {f"{one.name}: {why}": n for one in (q, tau) for why, n in one.removed.items() if n}
+    removed |= {"outside the segments": int((~inside).sum()), "without torque": int((inside & ~near).sum())}
+    wrench, wrench_stream = _wrench(recording, t)
     return Dataset(
         t - t[0],
-        q[use_rows],
-        tau[use_rows],
+        q.values[rows],
+        torques[rows],
+        wrench=wrench,
         source=str(path),
         notes=tuple(notes),
-        torque_stream=torque[0].name,
-        motion_stream=motion[0].name,
+        torque_stream=tau.name,
+        motion_stream=q.name,
+        wrench_stream=wrench_stream,
+        removed=removed,
     )
 
 
@@ -80,6 +92,20 @@ def _find(
     return min(found, key=lambda item: item[0].device != device)
 
 
+def _wrench(recording: Recording, t: Array) -> tuple[Array | None, str]:
+    """The wrist's wrench at these instants (N, 6), NaN where it is not known; None without a sensor."""
+    names = [f"{axis}.{quantity}" for quantity in ("force", "torque") for axis in "xyz"]
+    for stream in recording.streams.values():
+        if stream.role == Role.MEASURED and {column.name for column in stream.columns} >= set(names):
+            try:
+                series = read_series(recording, stream, names)
+            except DataError:
+                continue
+            values, near = at_instants(t, series.t, series.values)
+            return np.where(near[:, None], values, np.nan), stream.name
+    return None, ""
+
+
 def _intervals(recording: Recording, use: str | None) -> tuple[list[tuple[float, float]], list[str]]:
     """Host times [s] of the segments for a use."""
     wanted = use or IDENTIFICATION
@@ -92,33 +118,31 @@ def _intervals(recording: Recording, use: str | None) -> tuple[list[tuple[float,
     return [(-np.inf, np.inf)], ["the recording has no segment for identification: all of it is used"]
 
 
-def _series(recording: Recording, stream: Stream, quantity: str, robot: Robot) -> tuple[Array, Array]:
-    """Stamps [s] on the host's clock (N,), and one quantity of all joints in SI units (N, n); valid samples only."""
-    columns = recording.columns(stream.name)
-    if len(columns) < 2:
+def _losses(
+    path: Path, intervals: list[tuple[float, float]], q: Series, tau: Series, used: Array
+) -> list[str]:
+    """What is missing of the segments, refused where it is too much."""
+    notes = []
+    first, last = min(q.t[0], tau.t[0]), max(q.t[-1], tau.t[-1])
+    expected = sum(min(end, last) - max(start, first) for start, end in intervals) / q.step_s
+    whole = sum(end - start for start, end in intervals) / q.step_s
+    if np.isfinite(whole):
+        expected = whole
+    share = 1 - len(used) / max(expected, 1.0)
+    if share > MOST_LOST:
         raise DataError(
-            f"{recording.path}: {stream.name} has {len(columns)} samples; was its device connected?"
+            f"{path}: {100 * share:.0f} % of the samples of {q.name} with {tau.name} are missing or invalid, at most "
+            f"{100 * MOST_LOST:.0f} % may be; record again on a better line"
         )
-    host_ns = columns.host_ns
-    if stream.at_request and columns.request_ns is not None:
-        host_ns = columns.request_ns
-    if columns.ticks is not None and stream.tick_hz is not None and not np.any(columns.ticks == NO_TIME):
-        out = Unwrapper.of(stream).unwrap(columns.sequence, columns.ticks)
-        host_ns = fit_clock(out.ticks, host_ns, stream.tick_hz, restarts=out.rows.tolist()).to_host(out.ticks)
-    values = np.stack([columns[f"{joint}.{quantity}"] for joint in robot.joints], axis=1)
-    valid = np.isfinite(values).all(axis=1)
-    _, order = np.unique(host_ns[valid], return_index=True)
-    stamps = host_ns[valid][order].astype(np.float64) * 1e-9
-    return stamps, values[valid][order]
-
-
-def _at(t: Array, stamps: Array, values: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Values (M, n) at other instants t (N,): (N, n), and where they have neighbours in time."""
-    step = float(np.median(np.diff(stamps)))
-    place = np.clip(np.searchsorted(stamps, t), 1, len(stamps) - 1)
-    before, after = t - stamps[place - 1], stamps[place] - t
-    nearest = place - (before <= after)
-    if np.abs(stamps[nearest] - t).max() <= NEAR * step:
-        return values[nearest], np.ones(len(t), dtype=bool)
-    near = (before >= -NEAR * step) & (after >= -NEAR * step) & (before + after <= 4 * step)
-    return make_interp_spline(stamps, values, k=3)(t), near
+    for one in (q, tau):
+        for start, end in intervals:
+            early = end - one.t[-1]
+            if np.isfinite(end) and early > LATE_S and one.t[-1] > start:
+                notes.append(
+                    f"{one.name} ends {early:.1f} s before its segment does: what came until then is used"
+                )
+    if share > SAID_LOST:
+        notes.append(
+            f"{100 * share:.1f} % of the samples are missing or invalid: short gaps are bridged, others cut out"
+        )
+    return notes

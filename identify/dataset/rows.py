@@ -79,9 +79,9 @@ def filtered_rows(
     if processing.derivative == "fourier":
         from identify.dataset.periodic import periodic_rows
 
-        yield periodic_rows(robot, data, processing, found, delay_s)
+        yield periodic_rows(robot, found.data, processing, found, delay_s)
         return
-    step = found.sampling.step_s
+    data, step = found.data, found.sampling.step_s
     lag = round(delay_s / step)
     taps, decimation = processing.taps(1 / step), processing.decimation(1 / step)
     motion, torque = processing.differentiator(1 / step), central(taps, step)
@@ -95,6 +95,8 @@ def filtered_rows(
         before = (max(margin, trim[0]) if number == 0 else margin) + max(0, -lag)
         after = (max(margin, trim[1]) if number == len(found.sampling.pieces) - 1 else margin) + max(0, lag)
         first, last = -(-before // decimation), (piece.count - 1 - after) // decimation
+        if last < first:
+            continue
         open_rows = np.zeros((0, width))
         for start in range(first * decimation - half, last * decimation + half + 1, length):
             stop = min(start + length, last * decimation + half + 1)
@@ -142,9 +144,11 @@ def filtered_rows(
 
 
 def _moving(found: Survey, time: Array, margin_s: float) -> NDArray[np.bool_]:
-    """Where each joint moves, a margin around its rest left out, shape (B, n)."""
+    """Where each joint moves, a margin around its rest and around gaps left out, shape (B, n)."""
     keep = np.ones((len(time), len(found.rest)), dtype=bool)
     for j, intervals in enumerate(found.rest):
         for a, b in intervals:
             keep[(time > a - margin_s) & (time < b + margin_s), j] = False
+    for a, b in found.gaps:
+        keep[(time > a - margin_s) & (time < b + margin_s)] = False
     return keep

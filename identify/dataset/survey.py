@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
 from identify.arrays import Array
+from identify.dataset.bridging import bridged
 from identify.dataset.dataset import Dataset
 from identify.dataset.processing import Processing
 from identify.dataset.sampling import Sampling
@@ -32,6 +33,8 @@ ACCELERATION_NOISE = 0.01  # of the acceleration's rms, from noise of positions 
 EDGES = 40.0  # cut-off times duration: filters may cost a fifth of the data
 REST_SPEED = 0.005  # of a joint's top speed: slower is at rest
 REST_S = 0.25  # at least so long
+BRIDGED = 0.5  # gaps up to this over the cut-off are bridged, longer ones end a piece
+BELIEVED = 0.125  # and up to this the rows there are used
 LEAST_TRAVEL = 1e-3  # [rad, m]
 
 Interval = tuple[float, float]
@@ -41,12 +44,16 @@ Interval = tuple[float, float]
 class Survey:
     """What was found in one dataset.
 
+    data    the same data, short gaps bridged
     rest    per joint: when it stood still [s]
+    gaps    bridges that are too long to be believed: rows there are left out [s]
     notes   what to know of these data, with numbers and remedies
     """
 
+    data: Dataset
     sampling: Sampling
     rest: tuple[tuple[Interval, ...], ...]
+    gaps: tuple[Interval, ...]
     notes: tuple[str, ...]
 
 
@@ -94,9 +101,12 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
             f"{data.joints} columns of positions, but {robot.name} has {len(robot.joints)} joints "
             f"({', '.join(robot.joints)}); give one column per joint, in this order"
         )
-    sampling = Sampling.of(data.t, 0.125 / processing.cutoff_hz)
+    longest = BRIDGED / processing.cutoff_hz
+    data, bridges = bridged(data, longest)
+    sampling = Sampling.of(data.t, longest)
     processing.checked(1 / sampling.step_s)
-    notes = list(data.notes) + _sampling_notes(sampling)
+    gaps = tuple((a, b) for a, b in bridges if b - a > BELIEVED / processing.cutoff_hz)
+    notes = list(data.notes) + _sampling_notes(sampling) + _bridge_notes(bridges, gaps, longest)
     coarse = [_coarse(data, sampling, k) for k in range(len(sampling.pieces))]
     travel = np.max([np.ptp(q, axis=1) for q, _ in coarse], axis=0)
     still = travel < LEAST_TRAVEL
@@ -116,7 +126,7 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
             for j, row in enumerate(resting):
                 rest[j] += _runs(row, piece.start_s, step)
         notes += _rest_notes(robot, rest, data)
-    return Survey(sampling, tuple(tuple(intervals) for intervals in rest), tuple(notes))
+    return Survey(data, sampling, tuple(tuple(intervals) for intervals in rest), gaps, tuple(notes))
 
 
 def _coarse(data: Dataset, sampling: Sampling, number: int) -> tuple[Array, float]:
@@ -167,6 +177,16 @@ def _sampling_notes(sampling: Sampling) -> list[str]:
             "apart, and what the filters need at their ends is lost"
         )
     return notes
+
+
+def _bridge_notes(bridges: tuple[Interval, ...], gaps: tuple[Interval, ...], longest: float) -> list[str]:
+    if not bridges:
+        return []
+    whole = sum(b - a for a, b in bridges)
+    return [
+        f"{len(bridges)} gaps of up to {longest * 1e3:.0f} ms, {whole:.3g} s in all, are bridged; rows at the "
+        f"{len(gaps)} longest of them are left out"
+    ]
 
 
 def _rest_notes(robot: Robot, rest: list[list[Interval]], data: Dataset) -> list[str]:

@@ -23,13 +23,19 @@ __all__ = ["attenuation", "position_noise"]
 
 INSTANTS = 24  # at which the regressor's derivative is looked at
 MOST_SAMPLES = 200_000
+UNEVEN = 0.2  # of a step: differences there show time, not noise
 
 
 def position_noise(data: Dataset) -> Array:
     """Standard deviation of white noise on positions (on velocities, where they are measured), shape (n,)."""
     values = data.q if data.dq is None else data.dq
     part = np.asarray(values[:MOST_SAMPLES], dtype=np.float64)
-    return np.sqrt((np.diff(part, 4, axis=0) ** 2).mean(axis=0) / 70.0)
+    steps = np.diff(data.t[:MOST_SAMPLES])
+    uneven = np.abs(steps / np.median(steps) - 1) > UNEVEN
+    even = np.convolve(uneven, np.ones(4))[3:-3] == 0
+    differences = np.diff(part, 4, axis=0)
+    differences = differences[even] if even.any() else differences
+    return np.sqrt((differences**2).mean(axis=0) / 70.0)
 
 
 def attenuation(source: Source, problem: Problem, answer: Estimate, spread: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,17 +20,18 @@ PACKAGES = ("heft", "numpy", "scipy", "numba", "pin", "clarabel")
 
 @dataclass(frozen=True)
 class DataOrigin:
-    """One dataset: where it came from, the hash of its numbers, its size."""
+    """One dataset: where it came from, the hash of its numbers, its size, samples left out on the way by reason."""
 
     source: str
     hash: str
     samples: int
     duration_s: float
+    removed: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Dataset) -> Self:
         """Of a dataset."""
-        return cls(data.source, data.fingerprint, len(data), data.duration_s)
+        return cls(data.source, data.fingerprint, len(data), data.duration_s, dict(data.removed))
 
 
 @dataclass(frozen=True)
