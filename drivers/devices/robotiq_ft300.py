@@ -142,13 +142,14 @@ class RobotiqFt300(_Ft300, StreamingDriver[Any, Chunk, bytes]):
         self._sequence = RateSequence(options.rate_hz, self.counters)
         self._breaks: int | None = None  # known so far; None: the first frame is still to come
         self._waiting: tuple[NDArray[np.int16], NDArray[np.int64]] = _nothing()
+        self._batches: list[int] = []  # lengths of the reads that wait
 
     async def _start(self) -> None:
         await self._start_stream()
         self._parser.reset()
         self._sequence.restart()
         self._breaks = None
-        self._waiting = _nothing()
+        self._waiting, self._batches = _nothing(), []
 
     async def _start_stream(self) -> None:
         why: Exception | None = None
@@ -177,6 +178,7 @@ class RobotiqFt300(_Ft300, StreamingDriver[Any, Chunk, bytes]):
         host_ns = self._times.of(arrived, samples.ends, self._parser.fed)
         counts_before, host_ns_before = self._waiting
         self._waiting = np.concatenate([counts_before, samples.counts]), np.append(host_ns_before, host_ns)
+        self._batches.append(len(samples))
         return self._placed(last=False)
 
     def _flush(self) -> Iterable[Block]:
@@ -185,8 +187,10 @@ class RobotiqFt300(_Ft300, StreamingDriver[Any, Chunk, bytes]):
     def _placed(self, *, last: bool) -> Iterable[Block]:
         """Those that need not wait for the next one."""
         counts, host_ns = self._waiting
-        placed = self._sequence.place(host_ns, last=last)
+        placed = self._sequence.place(host_ns, self._batches, last=last)
         n = len(placed.rows)
+        while n and sum(self._batches) > len(host_ns) - n:
+            self._batches.pop(0)
         self._waiting = counts[n:], host_ns[n:]
         return cut(
             self._wrench, placed, host_ns=host_ns[:n], values=counts[:n], validity=_validity(counts[:n])

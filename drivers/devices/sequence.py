@@ -6,7 +6,7 @@ value is ever yielded again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,11 +60,15 @@ class CounterSequence:
 
         `anew` (N,) marks those before which the counter is known to have begun anew.
         """
-        steps = self._steps(raw)
-        if len(raw) and self._raw is not None and (steps == 1).all():
-            sequence = self._sequence + 1 + np.arange(len(raw))
-            self._raw, self._sequence, self._host_ns = int(raw[-1]), int(sequence[-1]), int(host_ns[-1])
-            return Placed(np.arange(len(raw)), sequence)
+        if not len(raw):
+            return Placed(np.arange(0), np.arange(0))
+        if (self._steps(raw)[1:] == 1).all() and (anew is None or not anew.any()):
+            first = self._step(int(raw[0]), int(host_ns[0]))
+            if first > 0:
+                sequence = self._sequence + first + np.arange(len(raw))
+                self._counters.lost += first - 1
+                self._raw, self._sequence, self._host_ns = int(raw[-1]), int(sequence[-1]), int(host_ns[-1])
+                return Placed(np.arange(len(raw)), sequence)
         rows, sequence_list = [], []
         for row, (counter, t_ns) in enumerate(zip(raw.tolist(), host_ns.tolist(), strict=True)):
             if anew is not None and anew[row]:
@@ -103,13 +107,15 @@ class CounterSequence:
 class RateSequence:
     """Numbers samples of a device without a counter by the time between them.
 
-    A frame that comes late on a busy host looks like one before which another was lost, until the next one comes: so it
-    waits for that one, and if the two together have taken no longer than they should, nothing was lost.
+    Samples come in batches: what one read of the line gave. A host that has stalled finds many in one, so it is from
+    batch to batch that their number is compared with the time passed. A batch that comes late on a busy host looks like
+    one before which a sample was lost, until the next one comes: so it waits for that one, and if the two together have
+    taken no longer than they should, nothing was lost.
 
-    LATE   an interval longer than this is suspicious [periods]
+    LATE   more time than for the samples of a batch, by which it is suspicious [periods]
     """
 
-    LATE = 1.6
+    LATE = 0.6
 
     def __init__(self, rate_hz: float, counters: Counters) -> None:
         self._period_ns = 1e9 / rate_hz
@@ -122,30 +128,33 @@ class RateSequence:
         """The line was opened anew: what is missing before the next sample is lost, however long it took."""
         self._restarted = True
 
-    def place(self, host_ns: Times, *, last: bool = False) -> Placed:
-        """Numbers for the first of the samples received at these times (N,): those that need not wait.
+    def place(self, host_ns: Times, batches: Sequence[int] | None = None, *, last: bool = False) -> Placed:
+        """Numbers for the samples received at these times (N,), in batches of these lengths: those that need not wait.
 
-        What is left is given again, with what has come since. `last`: nothing more will come.
+        Without `batches` each sample is one. Those that are left are given again, with what has come since. `last`:
+        nothing more will come.
         """
+        batches = [1] * len(host_ns) if batches is None else batches
         numbers: list[int] = []
-        times = host_ns.tolist()
-        for row, t_ns in enumerate(times):
-            missing = self._missing(t_ns, 0) if self._sequence >= 0 else 0
+        ends = np.cumsum(batches).tolist()
+        for i, (n, end) in enumerate(zip(batches, ends, strict=True)):
+            t_ns = int(host_ns[end - 1])
+            missing = self._missing(t_ns, n) if self._sequence >= 0 else 0
             if missing and not self._restarted and not last:
-                if row + 1 == len(times):
+                if i + 1 == len(batches):
                     break
-                missing = min(missing, self._missing(times[row + 1], 1))
+                missing = min(missing, self._missing(int(host_ns[ends[i + 1] - 1]), n + batches[i + 1]))
             self._restarted = False
             self._counters.lost += missing
-            self._sequence += 1 + missing
+            numbers.extend(range(self._sequence + 1 + missing, self._sequence + 1 + missing + n))
+            self._sequence += missing + n
             self._host_ns = t_ns
-            numbers.append(self._sequence)
         return Placed(np.arange(len(numbers)), np.array(numbers, dtype=np.int64))
 
-    def _missing(self, t_ns: int, between: int) -> int:
-        """Samples that should have come before t_ns [ns], besides those `between`."""
-        periods = (t_ns - self._host_ns) / self._period_ns - between
-        return round(periods) - 1 if periods > self.LATE else 0
+    def _missing(self, t_ns: int, n: int) -> int:
+        """How many samples fewer than should have come until t_ns [ns] have: `n` did."""
+        periods = (t_ns - self._host_ns) / self._period_ns - n
+        return round(periods) if periods > self.LATE else 0
 
 
 def cut(

@@ -201,7 +201,8 @@ class AtiRdt(Emulator[Any, UdpWire]):
             status |= self._saturation_bits
         ft = self.ticker.ticks(samples.t)
         self._stuck = (self._stuck or int(ft[0])) if self.active(Stuck) else None
-        for row, at_limit, ft_sequence in zip(counts.tolist(), saturated.tolist(), ft.tolist(), strict=True):
+        rows = zip(counts.tolist(), saturated.tolist(), ft.tolist(), samples.t.tolist(), strict=True)
+        for row, at_limit, ft_sequence, t in rows:
             client = self._client
             if client is None:
                 return
@@ -217,15 +218,15 @@ class AtiRdt(Emulator[Any, UdpWire]):
                 client.left -= 1
                 if client.left == 0:
                     self._client = None
-            await self._hand_over(record, client)
+            await self._hand_over(record, client, t)
 
-    async def _hand_over(self, record: bytes, client: _Client) -> None:
+    async def _hand_over(self, record: bytes, client: _Client, t: float) -> None:
         """At once, or several in one datagram in buffered mode."""
         self._buffer.append(record)
         if not client.buffered or len(self._buffer) == _RECORDS_PER_BUFFER or self._client is None:
             datagram = b"".join(self._buffer)
             self._buffer.clear()
-            await self.wire.send(datagram, client.address)
+            await self.wire.send(datagram, client.address, at=t)
 
     @property
     def _saturation_bits(self) -> int:

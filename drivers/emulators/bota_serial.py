@@ -129,7 +129,8 @@ class BotaSerial(Emulator[Any, SerialWire]):
             status |= _OVERRANGE
         stamps = self.ticker.ticks(samples.t)
         self._stuck = (self._stuck or int(stamps[0])) if self.active(Stuck) else None
-        for row, at_limit, stamp in zip(wrench.tolist(), saturated.tolist(), stamps.tolist(), strict=True):
+        rows = zip(wrench.tolist(), saturated.tolist(), stamps.tolist(), samples.t.tolist(), strict=True)
+        for row, at_limit, stamp, t in rows:
             payload = struct.pack(
                 "<H6fIf",
                 status | (_OVERRANGE if at_limit else 0),
@@ -137,4 +138,4 @@ class BotaSerial(Emulator[Any, SerialWire]):
                 stamp if self._stuck is None else self._stuck,
                 self.options.temperature_c,
             )
-            await self.wire.send(b"\xaa" + payload + x25(payload).to_bytes(2, "little"))
+            await self.wire.send(b"\xaa" + payload + x25(payload).to_bytes(2, "little"), at=t)

@@ -107,13 +107,13 @@ class CanWire(Wire[CanFrame, CanFrame]):
                 self.budget.occupy(frame, now_ns)
         return frames
 
-    async def send(self, item: CanFrame, to: Any = None) -> None:
+    async def send(self, item: CanFrame, to: Any = None, *, at: float | None = None) -> None:
         faults = self._plant.faults(self.name)
         off = bool(faults and active(faults, BusOff, self._plant.seconds(self._clock.now_ns())))
         if off and not self._off:
             await self._transmit(CanFrame(_BUS_OFF, bytes(8), error=True), None)
         self._off = off
-        await super().send(item, to)
+        await super().send(item, to, at=at)
 
     def _pace(self, item: CanFrame, due_ns: int) -> int:
         if self.budget.owner is self:

@@ -101,11 +101,11 @@ class RobotiqFt300(Emulator[Any, SerialWire]):
     async def _stream(self) -> None:
         async for samples in self._sampling.due():
             counts, _ = self._model.read(samples.t)
-            for row in counts:
+            for row, t in zip(counts, samples.t.tolist(), strict=True):
                 self._measure(row)
                 if self._streaming:
                     body = struct.pack("<2B6h", 0x20, 0x4E, *self._counts.tolist())
-                    await self.wire.send(body + modbus(body).to_bytes(2, "little"))
+                    await self.wire.send(body + modbus(body).to_bytes(2, "little"), at=t)
 
     def _measure(self, counts: NDArray[np.int64]) -> None:
         if self.active(Stuck):

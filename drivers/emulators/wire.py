@@ -81,11 +81,16 @@ class Wire(ABC, Generic[In, Out]):
         """What the host has sent, at least one item."""
         return await self._transport.receive()
 
-    async def send(self, item: Out, to: Any = None) -> None:
-        """Let the device send one frame (to a peer, where the line has several)."""
+    async def send(self, item: Out, to: Any = None, *, at: float | None = None) -> None:
+        """Let the device send one frame (to a peer, where the line has several).
+
+        `at` [s] is when it did, where this process comes late: what a device has sent while its host stalled is there
+        all at once, and has not waited in line since.
+        """
         now_ns = self._clock.now_ns()
+        sent_ns = now_ns if at is None else min(now_ns, self._plant.nanoseconds(at))
         faults = self._plant.faults(self.name)
-        for delivery in self._faults.pass_on(item, self._plant.seconds(now_ns), now_ns, faults):
+        for delivery in self._faults.pass_on(item, self._plant.seconds(sent_ns), sent_ns, faults):
             due_ns = self._pace(delivery.item, delivery.due_ns)
             if due_ns - delivery.due_ns > BACKLOG_NS:
                 self.overrun += 1

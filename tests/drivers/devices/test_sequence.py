@@ -74,34 +74,46 @@ def test_after_a_restart_numbers_go_on_by_time():
 # -- without a counter -------------------------------------------------------------------------------------------------
 
 
-def at(sequence: RateSequence, *host_ms: float, last: bool = False) -> list[int]:
-    return sequence.place(np.array([10**9 + round(t * MS) for t in host_ms]), last=last).sequence.tolist()
+def at(sequence: RateSequence, *batches: tuple[float, ...], last: bool = False) -> list[int]:
+    """Numbers of samples that came at these times [ms]."""
+    host_ns = np.array([10**9 + round(t * MS) for batch in batches for t in batch])
+    return sequence.place(host_ns, [len(batch) for batch in batches], last=last).sequence.tolist()
 
 
 def test_a_late_frame_is_no_loss():
     counters = Counters()
     sequence = RateSequence(100.0, counters)
-    assert at(sequence, 0, 10, 20.5) == [0, 1, 2]
-    assert at(sequence, 39) == [], "one was lost, or this one is late: wait for the next"
-    assert at(sequence, 39, 40.1) == [3, 4], "it was late"
+    assert at(sequence, (0,), (10,), (20.5,)) == [0, 1, 2]
+    assert at(sequence, (39,)) == [], "one was lost, or this one is late: wait for the next"
+    assert at(sequence, (39,), (40.1,)) == [3, 4], "it was late"
+    assert counters.lost == 0
+
+
+def test_a_host_that_stalls_loses_nothing():
+    counters = Counters()
+    sequence = RateSequence(100.0, counters)
+    at(sequence, (0,), (10,))
+    burst = tuple(315 - 8.3 * k for k in reversed(range(30)))  # as near together as the line allows
+    assert at(sequence, burst) == list(range(2, 32))
+    assert at(sequence, (321,), (331,)) == [32, 33]
     assert counters.lost == 0
 
 
 def test_a_lost_frame_is_a_gap():
     counters = Counters()
     sequence = RateSequence(100.0, counters)
-    at(sequence, 0, 10, 20)
-    assert at(sequence, 40) == []
-    assert at(sequence, 40, 50) == [4, 5]
-    assert at(sequence, 101, last=True) == [10], "nothing more will come: take it as it is"
+    at(sequence, (0,), (10,), (20,))
+    assert at(sequence, (40,)) == []
+    assert at(sequence, (40,), (50,)) == [4, 5]
+    assert at(sequence, (101,), last=True) == [10], "nothing more will come: take it as it is"
     assert counters.lost == 1 + 4
 
 
 def test_a_stream_that_begins_anew_goes_on_by_time():
     sequence = RateSequence(100.0, Counters())
-    at(sequence, 0, 10)
+    at(sequence, (0,), (10,))
     sequence.restart()
-    assert at(sequence, 500, 510) == [50, 51]
+    assert at(sequence, (500,), (510,)) == [50, 51]
 
 
 # -- blocks and times --------------------------------------------------------------------------------------------------

@@ -123,11 +123,9 @@ def test_bits_of_a_frame():
 async def test_a_bus_carries_no_more_than_its_bit_rate(bench):
     settings = CanSettings("virtual", "budget", bitrate=125_000)
     async with CanWire("device", bench, settings) as wire, CanLink("host", bench.clock, settings) as host:
-        for n in range(100):  # about a second's worth at once: half of what fits into 50 ms gets through
+        for n in range(100):  # 97 ms worth at once, into a buffer of 50 ms
             await wire.send(CanFrame(n, bytes(8)))
-        assert wire.overrun == pytest.approx(
-            100 - 50 / (wire.budget.duration_ns(CanFrame(0, bytes(8))) / 1e6), abs=3
-        )
+        assert 30 < wire.overrun < 60, "some 50 fit into the transmit buffer"
         arrived: list[CanFrame] = []
         while len(arrived) < 100 - wire.overrun:
             arrived += await host.receive()
