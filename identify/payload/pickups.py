@@ -33,6 +33,7 @@ FRESH_S = 0.10  # then the estimate begins once more, without the arm's first sa
 STEADY_S = 0.4  # until then a load that changes is still being lifted
 CONFIRM_S = 0.3  # a weight that has not come by then may come when the object leaves the table
 BEFORE_S = 0.3  # a slow gripper tells so much later than the weight
+GUARD_S = 0.06  # before what a gripper tells: it samples, so it tells a little late
 FLICKER_S = 0.25  # a gripper that says `open` and still carries the weight after this has not let go
 TOLD_EVERY_S = 0.1
 
@@ -73,7 +74,7 @@ class Pickup:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Window:
     samples: Samples
     rows: Array
@@ -115,6 +116,7 @@ class PickupFollower:
         self._rest: list[Samples] = []  # less than a window
         self._pending: deque[_Window] = deque()  # bare so far, but the gripper may tell later
         self._suspects: list[_Window] = []
+        self._held_back: deque[_Window] = deque()  # of the load so far, but the gripper may tell later
         self._current: Pickup | None = None
         self._fresh = False
         self._open_at: float | None = None  # the gripper says that it has let go; the weight decides
@@ -210,13 +212,11 @@ class PickupFollower:
             return
         self._count += 1
         self._current = Pickup(self._count, signal.time, signal.source, signal.target)
-        early = [w for w in self._pending if w.end >= signal.time or w.bare.strange]
-        self._learn([w for w in self._pending if w not in early])
+        self._learn([w for w in self._pending if w.end < signal.time - GUARD_S])
+        early = [w.time for w in self._pending if w.bare.strange and signal.time - w.time < BEFORE_S]
         self._pending.clear()
-        self._suspects = [w for w in early if w.bare.strange]
-        if self._suspects and signal.time - self._suspects[0].time < BEFORE_S:
-            self._lift(self._current, min(self._suspects[0].time, signal.time))
-        self._suspects = []
+        if early:
+            self._lift(self._current, min(early[0], signal.time))
 
     def _shut(self, signal: Signal, news: list[Pickup]) -> None:
         """Closed on nothing: a pick-up that says so."""
@@ -259,6 +259,7 @@ class PickupFollower:
         self._estimator.grasped(self._prior)
         self._fresh, self._told, self._start_rotation = False, -np.inf, None
         self._suspects = []
+        self._held_back.clear()
 
     def _carry(self, pickup: Pickup, window: _Window, news: list[Pickup]) -> None:
         assert pickup.t_pick is not None
@@ -268,6 +269,7 @@ class PickupFollower:
         if not self._fresh and age >= FRESH_S:
             self._estimator.grasped(self._prior)
             self._fresh, self._told = True, -np.inf
+            self._held_back.clear()
         if self._start_rotation is None:
             self._start_rotation = window.samples.wrist.rotation[0]
         if self._strange(pickup, window):
@@ -275,9 +277,10 @@ class PickupFollower:
             if len(self._suspects) > 1:
                 self._changed(pickup, news)
             return
-        for good in [*self._suspects, window]:
-            self._feed(pickup, good)
+        self._held_back.extend([*self._suspects, window])
         self._suspects = []
+        while self._held_back and (not self._fresh or self._held_back[0].end < window.end - GUARD_S):
+            self._feed(pickup, self._held_back.popleft())
         if self._told == -np.inf or window.end - self._told >= self._told_every_s:
             self._tell(pickup, window.end, news)
 
@@ -294,6 +297,7 @@ class PickupFollower:
         if first.time - pickup.t_pick < STEADY_S and self._suspects[-1].bare.strange:
             self._estimator.grasped(self._prior)  # it is still being lifted
             self._told, self._suspects = -np.inf, []
+            self._held_back.clear()
             return
         weight = pickup.latest.estimate.mass * STANDARD_GRAVITY
         gone = self._suspects[-1].bare.force < 0.5 * weight
@@ -365,4 +369,5 @@ class PickupFollower:
         pickup.t_end, pickup.end = time, end
         self.finished.append(pickup)
         self._suspects = []
+        self._held_back.clear()
         self._estimator.released()
