@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from identify.consistency import Level
     from identify.dataset import Dataset, Processing
     from identify.estimators.answer import Estimate
+    from identify.hand import Hand
     from identify.intervals.assessment import Assessment
     from identify.prior import PriorLike
     from identify.problem import Bounds, Problem, Weighting
@@ -63,6 +64,7 @@ def fit(
     from identify.alignment import align
     from identify.dataset import Dataset
     from identify.estimators import estimate
+    from identify.hand import identify_hand
     from identify.intervals.assessment import assess
     from identify.source import Source
 
@@ -84,7 +86,8 @@ def fit(
         "prior_spread": asdict(prior_spread or robot.spread),
     }
     assessment = assess(alignment, answer, prior_spread or robot.spread)
-    result = _result(assessment, alignment.source, problem, answer, configuration)
+    hand = identify_hand(alignment.source)
+    result = _result(assessment, hand, alignment.source, problem, answer, configuration)
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
 
@@ -130,7 +133,12 @@ def _problem(
 
 
 def _result(
-    assessment: Assessment, source: Source, problem: Problem, answer: Estimate, configuration: dict[str, Any]
+    assessment: Assessment,
+    hand: Hand | None,
+    source: Source,
+    problem: Problem,
+    answer: Estimate,
+    configuration: dict[str, Any],
 ) -> Result:
     import numpy as np
 
@@ -157,8 +165,10 @@ def _result(
         processing=source.processing,
         provenance=Provenance.of(source.datasets, configuration),
         prior=problem.prior,
-        delays={assessment.delay.stream: assessment.delay},
-        intervals=assessment.intervals,
+        delays={
+            delay.stream: delay for delay in (assessment.delay, *(() if hand is None else (hand.delay,)))
+        },
+        intervals=assessment.intervals | ({} if hand is None else hand.intervals),
         feasible=answer.feasible,
         facts={
             name: value for name, value in answer.facts.items() if not name.endswith("_s")

@@ -240,6 +240,15 @@ class World:
         """A device says what is true of it."""
         self._devices[device] = truth
 
+    def _hand(self) -> dict[str, Any] | None:
+        """The hand's own inertia in the sensor's frame: what a wrist sensor carries without an object."""
+        robot = self.robot
+        if robot.hand is None or robot.sensor is None or robot.hand not in self.arm.inertias:
+            return None
+        pose = self.structure.relative(robot.hand, robot.sensor)
+        inertia = self.arm.inertias[robot.hand].moved(pose)
+        return {"mass": inertia.mass, "com": inertia.com.tolist(), "inertia": inertia.tensor.tolist()}
+
     def truth(self) -> dict[str, Any]:
         """What evaluation may know and identification may not, as plain JSON values. See docs/simulated-rig.md."""
         devices = self._devices
@@ -254,6 +263,7 @@ class World:
                 stream: s["noise"] for device in devices.values() for stream, s in device.sensors.items()
             },
             "sensors": {stream: s for device in devices.values() for stream, s in device.sensors.items()},
+            "hand": self._hand(),
             "payloads": [dict(payload) for payload in self._payloads],
             "hard": None if self.options.hard is None else self.options.hard.model_dump(),
         }

@@ -28,7 +28,7 @@ def bridged(data: Dataset, longest_s: float) -> tuple[Dataset, tuple[tuple[float
     gaps = np.flatnonzero((steps > MISSING * step) & (steps <= longest_s))
     if not len(gaps):
         return data, ()
-    names = [name for name in ("q", "tau", "dq") if getattr(data, name) is not None]
+    names = [name for name in ("q", "tau", "dq", "wrench") if getattr(data, name) is not None]
     parts: dict[str, list[Array]] = {name: [] for name in ["t", *names]}
     places, spans = [], []
     for i in gaps.tolist():
@@ -59,4 +59,4 @@ def bridged(data: Dataset, longest_s: float) -> tuple[Dataset, tuple[tuple[float
         )
         for name in parts
     }
-    return replace(data, wrench=None, **filled), tuple(spans)
+    return replace(data, **filled), tuple(spans)

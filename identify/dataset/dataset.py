@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from identify.arrays import Array
+from identify.dataset.on_disk import OnDisk
 from identify.dataset.sampling import Piece, interpolate
 from identify.errors import DataError
 
 if TYPE_CHECKING:
+    from daq.recording import Recording
     from identify.robot import Robot
 
 __all__ = ["Dataset"]
@@ -91,11 +93,21 @@ class Dataset:
         )
 
     @classmethod
-    def from_recording(cls, path: Path | str, robot: Robot, use: str | None = None) -> Dataset:
-        """From a recording of Heft, resampled plainly: see `identify.dataset.recording`."""
+    def from_recording(cls, path: Path | str | Recording, robot: Robot, use: str | None = None) -> Dataset:
+        """From a recording of Heft, or a part of one: see `identify.dataset.recording`."""
+        from daq.recording import Recording
         from identify.dataset.recording import read_recording
 
-        return read_recording(Path(path), robot, use)
+        return read_recording(path if isinstance(path, Recording) else Recording.open(path), robot, use)
+
+    def on_disk(self) -> Dataset:
+        """The same with tables that are read from a file where they are needed; only stamps stay in memory."""
+        tables: dict[str, Any] = {
+            name: OnDisk(getattr(self, name))
+            for name in ("q", "tau", "dq", "wrench")
+            if getattr(self, name) is not None
+        }
+        return replace(self, **tables)
 
     def __len__(self) -> int:
         return len(self.t)
@@ -148,6 +160,11 @@ class Dataset:
         """tau at samples start .. stop - 1 of a piece's grid: (n, stop - start)."""
         return self._on_grid(self.tau, piece, step_s, start, stop)
 
+    def wrenches(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
+        """The wrench at samples start .. stop - 1 of a piece's grid: (6, stop - start); NaN where it is not known."""
+        assert self.wrench is not None
+        return self._on_grid(self.wrench, piece, step_s, start, stop)
+
     def _on_grid(self, values: NDArray[Any], piece: Piece, step_s: float, start: int, stop: int) -> Array:
         if piece.even:
             part = values[piece.first + start : piece.first + stop]
@@ -177,7 +194,7 @@ class Dataset:
 
 
 def _table(name: str, value: ArrayLike, length: int, width: int | None) -> NDArray[Any]:
-    array = np.asarray(value)
+    array: NDArray[Any] = value if isinstance(value, OnDisk) else np.asarray(value)  # type: ignore[assignment]
     if array.dtype.kind not in "fiu":
         raise DataError(f"{name} holds {array.dtype}, not numbers; give an array of floats")
     if array.ndim != 2 or len(array) != length or (width is not None and array.shape[1] != width):

@@ -13,6 +13,7 @@ import numpy as np
 from daq.recording import Recording
 from drivers.stream import Role, Stream
 from identify.arrays import Array
+from identify.dataset.bridging import bridged
 from identify.dataset.dataset import Dataset
 from identify.dataset.resampling import at_instants
 from identify.dataset.stream_series import Series, read_series
@@ -26,16 +27,17 @@ __all__ = ["read_recording"]
 IDENTIFICATION = "identification"
 MOST_LOST = 0.5  # of a segment: with less than this nothing is identified
 SAID_LOST = 0.001
+WRENCH_BRIDGED_S = 0.02
 LATE_S = 0.5  # by which a stream may end before its segment does without a word
 
 
-def read_recording(path: Path, robot: Robot, use: str | None) -> Dataset:
+def read_recording(recording: Recording, robot: Robot, use: str | None) -> Dataset:
     """Positions and torques of the parts of a session meant for `use` (None: identification, or all of it).
 
     Torque is measured as such, or current times gear and torque constant. Positions come from the device that also
     tells of torque, where it tells of both: one clock. Invalid samples are left out.
     """
-    recording = Recording.open(path)
+    path = recording.path
     torque = _find(recording, robot, ("torque", "current"), None)
     motion = _find(recording, robot, ("position",), torque[0].device)
     intervals, notes = _intervals(recording, use)
@@ -101,7 +103,11 @@ def _wrench(recording: Recording, t: Array) -> tuple[Array | None, str]:
                 series = read_series(recording, stream, names)
             except DataError:
                 continue
-            values, near = at_instants(t, series.t, series.values)
+            same = Dataset(
+                series.t, series.values, series.values
+            )  # its gaps are bridged like those of positions
+            whole, _ = bridged(same, WRENCH_BRIDGED_S)
+            values, near = at_instants(t, whole.t, whole.q)
             return np.where(near[:, None], values, np.nan), stream.name
     return None, ""
 

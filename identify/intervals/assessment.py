@@ -11,10 +11,12 @@ from identify.alignment import Alignment, Delay, DelayWindow
 from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread, honest
 from identify.intervals.interval import Interval, quantile
+from identify.intervals.model_check import doubts, stretches
 from identify.intervals.position_noise import attenuation
 from identify.intervals.quantities import quantities
 from identify.intervals.scores import Influence, influence
 from identify.robot import PriorSpread
+from identify.source import Source
 
 __all__ = ["Assessment", "assess"]
 
@@ -58,6 +60,7 @@ def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) ->
     )
     lines = [*alignment.warnings, *_moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
     lines += _biased(spread, problem.base.names)
+    lines += _doubtful(source, answer, found)
     intervals, said = quantities(problem, answer, spread, prior_spread)
     return Assessment(spread, delay, found, intervals, (*lines, *said))
 
@@ -107,6 +110,31 @@ def _wide(spread: Spread, cutoff_hz: float, found: Influence) -> list[str]:
         f"residuals resemble their neighbours over {(spread.lag + 1) / (2 * cutoff_hz):.2g} s: intervals are "
         f"{typical:.1f} times wider than the usual formula has them, which takes residuals for independent"
     ]
+
+
+def _doubtful(source: Source, answer: Estimate, found: Influence) -> list[str]:
+    """Where the model does not hold, and what does not belong."""
+    lines = []
+    odd = stretches(source.robot.joints, found.residuals)
+    if odd:
+        shown = "; ".join(str(one) for one in odd[:4]) + ("; ..." if len(odd) > 4 else "")
+        what = (
+            "had no say"
+            if answer.sample_weights is not None
+            else "pull at the answer: leave them out, or use irls"
+        )
+        lines.append(
+            f"some data do not belong to the rest (a knock, a touch, a bad sensor?): {shown}; they {what}"
+        )
+    doubtful = doubts(source, found.residuals)
+    if doubtful:
+        lines.append(
+            "the model does not hold for "
+            + "; ".join(str(one) for one in doubtful)
+            + ": friction of another form, "
+            "elasticity or a wrong torque constant; parameters may be off by more than their intervals"
+        )
+    return lines
 
 
 def _biased(spread: Spread, names: tuple[str, ...]) -> list[str]:

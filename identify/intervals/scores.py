@@ -28,11 +28,15 @@ MOST_GROUPS = 20_000
 
 @dataclass(frozen=True)
 class Residuals:
-    """Of all rows, in order: time [s] (K,), residual = measured - modelled [N m, N] (K, n), kept (K, n)."""
+    """Of all rows, in order: time [s] (K,), residual = measured - modelled [N m, N] (K, n), kept (K, n).
+
+    velocity   of the joints, filtered [rad/s, m/s], shape (K, n); NaN for joints without viscous friction
+    """
 
     time: Array
     residual: Array
     kept: NDArray[np.bool_]
+    velocity: Array
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def influence(source: Source, problem: Problem, answer: Estimate, estimated: boo
     columns = list(problem.base.independent)
     parameters = answer.least_squares
     per_group = max(1, -(-int(information.rows.max()) // MOST_GROUPS))
-    pulls, bends, starts, times, errors, kept = [], [], [], [], [], []
+    pulls, bends, starts, times, errors, kept, speeds = [], [], [], [], [], [], []
     layout = source.robot.regressor.layout
     place = {column: i for i, column in enumerate(columns)}
     picked = []
@@ -81,6 +85,20 @@ def influence(source: Source, problem: Problem, answer: Estimate, estimated: boo
         part = layout.row(j)
         found = [(c, place[k]) for c, k in enumerate(layout.parameters[part], part.start) if k in place]
         picked.append(tuple(np.array(found, dtype=np.int64).reshape(-1, 2).T))
+    names = [*layout.names, ""]
+    viscous = np.array(
+        [
+            next(
+                (
+                    c
+                    for c in range(*layout.row(j).indices(layout.width))
+                    if names[layout.parameters[c]] == wanted
+                ),
+                -1,
+            )
+            for j, wanted in enumerate(f"{joint}.viscous" for joint in source.robot.joints)
+        ]
+    )
     for block in source.blocks():
         residual = block.torque - block.predict(parameters)
         weight = answer.weights * block.keep
@@ -97,6 +115,7 @@ def influence(source: Source, problem: Problem, answer: Estimate, estimated: boo
         times.append(block.time)
         errors.append(residual)
         kept.append(block.keep)
+        speeds.append(np.where(viscous >= 0, block.table[:, viscous], np.nan))
     scores = np.concatenate(pulls)
     bend = np.concatenate([_grouped(b[:, None], per_group)[:, 0] for b in bends])
     a = np.zeros(len(columns))
@@ -116,7 +135,9 @@ def influence(source: Source, problem: Problem, answer: Estimate, estimated: boo
         sensitivity=g,
         spread=spread,
         starts=np.concatenate(starts),
-        residuals=Residuals(np.concatenate(times), np.concatenate(errors), np.concatenate(kept)),
+        residuals=Residuals(
+            np.concatenate(times), np.concatenate(errors), np.concatenate(kept), np.concatenate(speeds)
+        ),
     )
 
 

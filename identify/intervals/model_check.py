@@ -1,0 +1,136 @@
+"""Does the model hold? What residuals should look like is known: sensor noise through the filter, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from identify.arrays import Array
+from identify.intervals.scores import Residuals
+from identify.source import Source
+
+__all__ = ["Doubt", "Stretch", "doubts", "stretches", "torque_noise"]
+
+LOUD = 1.5  # times the sensors' noise
+ALIKE = 0.2  # autocorrelation beyond that of filtered white noise
+CERTAIN = 5.0  # standard deviations of an autocorrelation by chance
+SLOW = 0.1  # of a joint's top speed
+SLOW_LOUD = 2.0  # times larger below it than above
+WINDOW_S = 0.5
+OUT = 4.0  # times the usual rms of a window
+FEWEST = 6  # rows of a window
+MOST_SAMPLES = 200_000
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A joint whose residual is not noise.
+
+    loudness   rms of the residual over that of the sensor's noise through the filter
+    alike      correlation of a residual with the next one, beyond what the filter makes of white noise
+    slow       rms at low speed (below a tenth of the top speed) over rms at higher ones
+    """
+
+    joint: str
+    loudness: float
+    alike: float
+    slow: float
+
+    def __str__(self) -> str:
+        text = f"{self.joint} (residual {self.loudness:.1f} times the sensor's noise, autocorrelation {self.alike:.2f}"
+        return text + (f", {self.slow:.1f} times larger near standstill)" if self.slow > LOUD else ")")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A time in which one joint's residual is far larger than usual: `ratio` times, from `start_s` to `end_s`."""
+
+    joint: str
+    start_s: float
+    end_s: float
+    ratio: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.joint} from {self.start_s:.1f} to {self.end_s:.1f} s ({self.ratio:.0f} times the usual)"
+        )
+
+
+def torque_noise(source: Source) -> Array:
+    """Standard deviation of white noise on torques as they were measured [N m, N], shape (n,).
+
+    From fourth differences: whatever the arm does is slow against the sampling. Noise that is not white is taken for too
+    little.
+    """
+    squares, count = np.zeros(len(source.robot.joints)), 0
+    for data in source.datasets:
+        steps = np.diff(data.t[:MOST_SAMPLES])
+        even = np.convolve(np.abs(steps / np.median(steps) - 1) > 0.2, np.ones(4))[3:-3] == 0
+        differences = np.diff(np.asarray(data.tau[:MOST_SAMPLES], dtype=np.float64), 4, axis=0)
+        differences = differences[even] if even.any() else differences
+        squares += (differences**2).sum(axis=0)
+        count += len(differences)
+    return np.sqrt(squares / max(count, 1) / 70.0)
+
+
+def doubts(source: Source, found: Residuals) -> tuple[Doubt, ...]:
+    """Joints whose residuals are louder than the sensors, and alike or near standstill: the model lacks something."""
+    rate = 1 / source.surveys[0].sampling.step_s
+    taps, step = source.processing.taps(rate), source.processing.decimation(rate)
+    whole = np.correlate(taps, taps, "full")
+    middle = len(taps) - 1
+    expected = float(whole[middle + step] / whole[middle]) if middle + step < len(whole) else 0.0
+    floor = torque_noise(source) * float(np.linalg.norm(taps))
+    seen = []
+    for j, joint in enumerate(source.robot.joints):
+        kept = found.kept[:, j]
+        residual = found.residual[:, j]
+        pairs = kept[1:] & kept[:-1]
+        if pairs.sum() < 30:
+            continue
+        size = float((residual[kept] ** 2).mean())
+        if size <= 0.0:
+            continue
+        alike = float((residual[1:] * residual[:-1])[pairs].mean()) / size - expected
+        loud = float(np.sqrt(size) / floor[j]) if floor[j] > 0 else np.inf
+        slow = _slow(residual[kept], found.velocity[kept, j])
+        if loud > LOUD and (alike > max(ALIKE, CERTAIN / np.sqrt(pairs.sum())) or slow > SLOW_LOUD):
+            seen.append(Doubt(joint, loud, alike, slow))
+    return tuple(seen)
+
+
+def _slow(residual: Array, velocity: Array) -> float:
+    if not np.isfinite(velocity).all():
+        return 1.0
+    slow = np.abs(velocity) < SLOW * np.abs(velocity).max()
+    if slow.sum() < 10 or (~slow).sum() < 10:
+        return 1.0
+    return float(np.sqrt((residual[slow] ** 2).mean() / max(float((residual[~slow] ** 2).mean()), 1e-300)))
+
+
+def stretches(joints: tuple[str, ...], found: Residuals) -> tuple[Stretch, ...]:
+    """Windows in which a joint's residual is far larger than in its others, joined where they touch."""
+    seen = []
+    number = ((found.time - found.time[0]) / WINDOW_S).astype(np.int64)
+    edges = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+    ends = np.append(edges[1:], len(number))
+    for j, joint in enumerate(joints):
+        weight = found.kept[:, j].astype(np.float64)
+        count = np.add.reduceat(weight, edges)
+        square = np.add.reduceat(weight * found.residual[:, j] ** 2, edges)
+        rms = np.sqrt(np.divide(square, count, out=np.zeros_like(square), where=count >= FEWEST))
+        usual = float(np.median(rms[rms > 0])) if (rms > 0).any() else 0.0
+        out = rms > OUT * usual
+        if usual > 0 and 0 < out.sum() <= 0.2 * len(out):
+            seen += _joined(joint, out, rms / usual, found.time[edges], found.time[ends - 1])
+    return tuple(seen)
+
+
+def _joined(joint: str, out: NDArray[np.bool_], ratio: Array, starts: Array, ends: Array) -> list[Stretch]:
+    turns = np.flatnonzero(np.diff(np.concatenate([[False], out, [False]]).astype(np.int8)))
+    return [
+        Stretch(joint, float(starts[a]), float(ends[b - 1]), float(ratio[a:b].max()))
+        for a, b in zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
+    ]
