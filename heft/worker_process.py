@@ -88,7 +88,7 @@ def identification(file: Path, out: Path, failure: str, console: Console) -> dic
     from identify.result import load
 
     if not failure:
-        return {**present(load(out / RESULT), out / RESULT, console), "by": "worker"}
+        return {**present(load(out / RESULT), out / RESULT, [file], console), "by": "worker"}
     sys.stderr.write(f"the worker has no result ({failure}): identifying from the recording\n")
     summary, _ = identify_and_report([file], out=out, console=console)
     return {**summary, "by": "recording"}

@@ -18,6 +18,7 @@ from heft.terminal.model import describe_result
 from identify.consistency import Level
 from identify.estimators import METHODS
 from identify.recorded import identify_recordings
+from identify.report import Evidence, write_figures, write_report
 from identify.result import Result
 from identify.robot import Robot
 
@@ -43,14 +44,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="make this result once more, from its recordings, and say what differs",
     )
     parser.add_argument(
-        "--out", type=Path, help="folder for result.json (default: beside the first recording)"
+        "--out",
+        type=Path,
+        help="folder for result.json and report.html (default: beside the first recording)",
     )
+    parser.add_argument("--figures", action="store_true", help="write the report's figures as PNG, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Identify, print the model, write result.json; exit code 1 where the model is not consistent."""
+    """Identify, print the model, write result.json and report.html; exit code 1 where the model is not consistent."""
     if arguments.reproduce is not None:
         return _reproduce(arguments)
     if not arguments.files:
@@ -62,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         method=arguments.method,
         level=arguments.level,
         validate=arguments.validate,
+        figures=arguments.figures,
         console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
     )
     if arguments.json:
@@ -70,18 +75,39 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def identify_and_report(
-    files: list[Path], *, out: Path, console: Console, **options: Any
+    files: list[Path],
+    *,
+    out: Path,
+    console: Console,
+    validate: Path | None = None,
+    figures: bool = False,
+    **options: Any,
 ) -> tuple[dict[str, Any], Result]:
-    """Identify recordings, print the model on `console`, write `result.json` into `out`; a summary for JSON."""
+    """Identify recordings, print the model on `console`, write result and report into `out`; a summary for JSON."""
     with _progress() as progress:
-        result = identify_recordings(files, progress=progress, **options)
+        result = identify_recordings(files, validate=validate, progress=progress, **options)
     out.mkdir(parents=True, exist_ok=True)
-    return present(result, result.save(out / "result.json"), console), result
+    path = result.save(out / "result.json")
+    return present(result, path, files, console, validate=validate, figures=figures), result
 
 
-def present(result: Result, path: Path, console: Console) -> dict[str, Any]:
-    """Print the model that was written to `path`; a summary for JSON."""
+def present(
+    result: Result,
+    path: Path,
+    files: list[Path],
+    console: Console,
+    *,
+    validate: Path | None = None,
+    figures: bool = False,
+) -> dict[str, Any]:
+    """Print the model that was written to `path`, and write its report beside it; a summary for JSON."""
     describe_result(result, path, console)
+    evidence = Evidence.of_recordings(result, files, validate)
+    report = write_report(result, path.with_name("report.html"), evidence)
+    console.print(f"report    {report}", markup=False)
+    drawn = write_figures(result, path.with_name("figures"), evidence) if figures else []
+    for figure in drawn:
+        console.print(f"figure    {figure}", markup=False)
     validation = None if result.validation is None else result.validation.total
     return {
         "method": result.method,
@@ -94,6 +120,8 @@ def present(result: Result, path: Path, console: Console) -> dict[str, Any]:
         "total_mass": result.total_mass,
         "warnings": list(result.warnings),
         "result": str(path),
+        "report": str(report),
+        **({"figures": [str(figure) for figure in drawn]} if figures else {}),
     }
 
 

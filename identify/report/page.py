@@ -1,0 +1,111 @@
+"""The report: one HTML file that needs nothing else, neither a network nor a script to be read."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from identify.report.arm import arm_section
+from identify.report.evidence import Evidence
+from identify.report.identifiability import identifiability_section
+from identify.report.markup import text
+from identify.report.numbers import percent, plain
+from identify.report.parameter_tables import parameters_section
+from identify.report.recording_tables import notes_section, provenance_section, recordings_section
+from identify.report.torques import residuals_section, torques_section
+from identify.report.verdict import Verdict, prior_error, verdict
+from identify.result import Result
+
+__all__ = ["render", "write_report"]
+
+WORDS = {"good": "Can be used", "care": "Use with care", "unfit": "Not fit for use"}
+SIGNS = {"good": "\u2713", "care": "!", "unfit": "\u2715"}
+SCRIPTS = ("zoom.js", "turn.js", "paper.js")
+#: Nothing may be fetched, whatever stands in the file.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def write_report(result: Result, path: Path | str, evidence: Evidence | None = None) -> Path:
+    """Write the report of a result; without evidence it has no torques and says nothing of recordings."""
+    path = Path(path)
+    path.write_text(render(result, evidence or Evidence()), encoding="utf-8")
+    return path
+
+
+def render(result: Result, evidence: Evidence) -> str:
+    """The page as text. Equal inputs give equal pages."""
+    found = verdict(result, evidence)
+    sections = {
+        "torques": ("Torque", torques_section(result, evidence)),
+        "residuals": ("What is left", residuals_section(result, evidence)),
+        "parameters": ("Parameters", parameters_section(result)),
+        "arm": ("The arm", arm_section(result, evidence)),
+        "identifiability": ("What torques can tell", identifiability_section(result)),
+        "notes": ("Notes", notes_section(result, evidence)),
+        "recordings": ("Recording", recordings_section(result, evidence)),
+        "provenance": ("Origin", provenance_section(result)),
+    }
+    links = "".join(
+        f'<a href="#{name}">{text(title)}</a>' for name, (title, html) in sections.items() if html
+    )
+    scripts = "".join(f"<script>{_asset(name)}</script>" for name in SCRIPTS)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{text(result.robot.name)}: {WORDS[found.grade].lower()} \u2013 Heft</title>"
+        f"<style>{_asset('report.css')}</style></head><body>"
+        f'<header><p class="brand">Heft</p><h1>{text(result.robot.name)}</h1></header>'
+        f'<nav aria-label="Contents">{links}</nav><main>{_verdict(result, evidence, found)}'
+        f"{''.join(html for _, html in sections.values())}</main>{scripts}</body></html>\n"
+    )
+
+
+def _verdict(result: Result, evidence: Evidence, found: Verdict) -> str:
+    scope = "".join(f"<div><dt>{text(topic)}</dt><dd>{text(said)}</dd></div>" for topic, said in found.scope)
+    tiles = "".join(
+        f"<li><b>{text(value)}</b><span>{text(name)}</span><small>{text(more)}</small></li>"
+        for name, value, more in _figures(result, evidence)
+    )
+    return (
+        f'<section id="verdict" class="verdict {found.grade}" aria-labelledby="verdict-title">'
+        f'<p class="grade"><span aria-hidden="true">{SIGNS[found.grade]}</span> {WORDS[found.grade]}</p>'
+        f'<h2 id="verdict-title">{text(found.headline)}</h2></section>'
+        f'<ul class="tiles">{tiles}</ul><dl class="scope">{scope}</dl>'
+    )
+
+
+def _figures(result: Result, evidence: Evidence) -> list[tuple[str, str, str]]:
+    """The numbers that people ask for first: name, value, and what to hold it against."""
+    figures = []
+    before = prior_error(evidence, "unseen")
+    if result.validation is not None:
+        against = f"fit {percent(result.fit.total)}"
+        against += "" if before is None else f"; known before: {percent(before)}"
+        figures.append(("torque error on unseen motion", percent(result.validation.total), against))
+    else:
+        figures.append(("torque error of the fit", percent(result.fit.total), "not tried on unseen motion"))
+    found = result.consistency()
+    said = (
+        ("yes", f"level {result.level}")
+        if found.ok
+        else ("no", f"{found.culprit} could not, level {result.level}")
+    )
+    figures.append(("every link could exist", *said))
+    mass = (
+        ""
+        if result.prior is None
+        else f"known before: {plain(sum(result.prior[: 10 * len(result.robot.links) : 10]))} kg"
+    )
+    figures.append(("mass of all links", f"{plain(result.total_mass)} kg", mass))
+    n = len(result.base.names)
+    figures.append(
+        ("combinations shown by the motion", f"{result.rank} of {n}", f"{len(result.essential)} known well")
+    )
+    figures.append(("condition number", plain(result.condition_number, 3), "good: about 100"))
+    return figures
+
+
+def _asset(name: str) -> str:
+    return files("identify.report").joinpath("assets", name).read_text(encoding="utf-8").strip()

@@ -1,0 +1,175 @@
+"""The report as a user gets it from `heft run`, opened in a browser: nothing fails, and the figures are there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heft.main import main
+
+#: What a visitor does, and what the page then shows; its last word is JSON.
+VISIT = """
+<script>
+window.addEventListener("load", () => {
+  const seen = {};
+  const motion = document.querySelector("details.motion");
+  const svg = motion.querySelector("svg");
+  const box = () => svg.getAttribute("viewBox");
+  const plot = motion.querySelector(".plot");
+  const at = plot.getBoundingClientRect();
+  const touch = (kind, share) => plot.dispatchEvent(new PointerEvent(kind, {
+    bubbles: true, pointerId: 1, button: 0, pointerType: "mouse",
+    clientX: at.left + share * at.width, clientY: at.top + 5,
+  }));
+  plot.setPointerCapture = () => {};
+  seen.whole = box();
+  motion.querySelector('[data-do="in"]').click();
+  seen.zoomed = box();
+  seen.ticks = [...plot.querySelectorAll(".x b")].map((tick) => Number(tick.textContent));
+  motion.querySelector(".joint").dispatchEvent(new KeyboardEvent("keydown", { key: "0", bubbles: true }));
+  seen.reset = box();
+  touch("pointerdown", 0.25); touch("pointermove", 0.4); touch("pointerup", 0.5);
+  seen.dragged = box();
+  plot.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+  touch("pointermove", 0.5);
+  seen.told = motion.querySelector("output").textContent;
+  const arm = document.querySelector("figure.arm");
+  const ellipse = arm.querySelector("ellipse");
+  seen.before = ellipse.getAttribute("transform");
+  arm.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  seen.turned = ellipse.getAttribute("transform");
+  arm.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }));
+  seen.back = ellipse.getAttribute("transform");
+  seen.width = [document.documentElement.scrollWidth, window.innerWidth];
+  seen.heights = [...document.querySelectorAll("details[open] .plot, .cards .plot, figure.arm svg")]
+    .map((figure) => figure.getBoundingClientRect().height);
+  seen.toolbar = !motion.querySelector(".tools").hidden;
+  const note = document.body.appendChild(document.createElement("pre"));
+  note.id = "seen";
+  note.textContent = JSON.stringify(seen);
+});
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(new_bench: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short session with an excitation and a validation, run and identified by `heft run`."""
+    bench = new_bench(tmp_path_factory.mktemp("report"))
+    series = {"seconds": 8.0, "period_s": 4.0, "blend_s": 0.5, "harmonics": 4}
+    bench.session["steps"] = [
+        {"name": "excitation", "use": "identification", "fourier": {**series, "seed": 3}},
+        {"name": "validation", "use": "validation", "fourier": {**series, "seed": 4}},
+    ]
+    out = bench.folder / "out"
+    assert main(["run", str(bench.write()), "--out", str(out), "--speed", "max", "--json"]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no Chromium, and this test must run here: apt-get install chromium")
+        pytest.skip("no Chromium to open the report with: apt-get install chromium")
+    return found
+
+
+def visit(browser: str, page: Path, home: Path, *options: str) -> tuple[str, list[str]]:
+    """What the browser prints (the page as it has become), and the lines of its console."""
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    command += [f"--user-data-dir={home}", "--enable-logging=stderr", "--virtual-time-budget=10000"]
+    done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.fixture(scope="module", params=[1100, 390], ids=["screen", "phone"])
+def seen(
+    request: Any, browser: str, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """What a visitor saw, on a wide window and on a narrow one."""
+    home = tmp_path_factory.mktemp("browser")
+    page = home / "visited.html"
+    page.write_text(
+        (folder / "report.html").read_text(encoding="utf-8").replace("</body>", f"{VISIT}</body>")
+    )
+    size = f"--window-size={request.param},900"
+    text, console = visit(browser, page, home / "profile", size, "--dump-dom")
+    found = re.search(r'<pre id="seen">(.*?)</pre>', text)
+    assert found is not None, console
+    return {**json.loads(found[1].replace("&gt;", ">")), "console": console}
+
+
+def test_the_session_says_where_its_report_is(folder: Path) -> None:
+    assert (folder / "report.html").stat().st_size < 3_000_000
+    assert (folder / "result.json").is_file()
+
+
+def test_nothing_fails_in_the_console(seen: dict[str, Any]) -> None:
+    assert seen["console"] == []
+
+
+def test_the_figures_are_there(seen: dict[str, Any]) -> None:
+    """Seven joints with torque and residual, seven autocorrelations, one arm."""
+    assert len(seen["heights"]) == 7 * 2 + 7 + 1
+    assert min(seen["heights"]) > 40
+
+
+def test_it_fits_its_window(seen: dict[str, Any]) -> None:
+    page, window = seen["width"]
+    assert page <= window
+
+
+def test_time_is_zoomed_by_button_key_and_mouse(seen: dict[str, Any]) -> None:
+    start, _, whole, _ = map(float, seen["whole"].split())
+    assert start == 0
+    assert list(map(float, seen["zoomed"].split())) == [whole / 4, 0, whole / 2, 10000]
+    assert all(whole / 4000 <= tick <= whole * 3 / 4000 for tick in seen["ticks"])
+    assert len(seen["ticks"]) >= 4
+    assert seen["reset"] == seen["whole"]
+    left, _, width, _ = map(float, seen["dragged"].split())
+    assert left / whole == pytest.approx(0.25, abs=0.01)
+    assert width / whole == pytest.approx(0.25, abs=0.01)
+    assert re.fullmatch(r"[\d.]+ s: measured \S+, before \S+, model \S+, left \S+", seen["told"])
+    assert seen["toolbar"]
+
+
+def test_the_arm_turns(seen: dict[str, Any]) -> None:
+    assert seen["turned"] != seen["before"]
+    before, back = (re.findall(r"-?[\d.]+", seen[key]) for key in ("before", "back"))
+    for one, other in zip(before[:2], back[:2], strict=True):  # the angle may turn by 180 degrees
+        assert float(one) == pytest.approx(float(other), abs=0.11)
+
+
+def test_it_prints(browser: str, folder: Path, tmp_path: Path) -> None:
+    paper = tmp_path / "report.pdf"
+    visit(
+        browser,
+        folder / "report.html",
+        tmp_path / "profile",
+        f"--print-to-pdf={paper}",
+        "--no-pdf-header-footer",
+    )
+    data = paper.read_bytes()
+    assert data.startswith(b"%PDF")
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", data)) <= 20
+
+
+def test_identify_writes_it_again_with_figures(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install heft[figures]")
+    (file,) = folder.glob("*.mcap")
+    assert main(["identify", str(file), "--out", str(tmp_path), "--figures", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert Path(summary["report"]).read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert len(summary["figures"]) == 6
+    assert (tmp_path / "figures" / "arm.png").is_file()
