@@ -265,12 +265,8 @@ class BusDriver(Driver, Generic[O]):
             behind = (self.clock.now_ns() - due_ns + self._period_ns // 2) // self._period_ns
             self.counters.skipped += behind
             number += behind
-            self._on_late(behind * self._period_ns * 1e-9)
             await self._exchange(begin_ns + number * self._period_ns)
             number += 1
-
-    def _on_late(self, seconds: float) -> None:
-        """The cycle comes so much later than it should."""
 
     async def _stragglers(self, give_up_ns: int) -> None:
         """Wait for answers that are missing: by time, but also by looks, for this host may have slept itself."""

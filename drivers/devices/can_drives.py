@@ -24,6 +24,7 @@ __all__ = ["AxisOptions", "CanDrives", "DriveOptions"]
 _REST_RAD_S = 0.02
 _REST_TIMEOUT_S = 0.5
 _FIRST_S = 2.0  # for every axis to tell where it is
+_CATCH_UP = 1.1  # speed at which setpoints are made up for that this host was late for
 
 D = TypeVar("D", bound="DriveOptions")
 
@@ -60,7 +61,7 @@ class CanDrives(BusDriver[D], Actuator):
         self.axes = context.axes
         self.watchdog_s: float | None = options.watchdog_s
         self._follower = Follower(name, self.axes, np.array([a.deceleration for a in axes]))
-        self._epoch_ns = self.clock.now_ns()
+        self._epoch_ns = self._followed_ns = self.clock.now_ns()
         self._armed = False
         self._told: set[int] = set()  # axes that have told their position
         n = len(self.axes)
@@ -155,7 +156,7 @@ class CanDrives(BusDriver[D], Actuator):
         if not self._armed:
             return
         self._require_bus()
-        self._follower.stop(self._seconds(self.clock.now_ns()))
+        self._follower.stop(self._seconds(self._followed_ns))
         await self._until(self._at_rest, _REST_TIMEOUT_S)
 
     async def disarm(self) -> None:
@@ -176,23 +177,33 @@ class CanDrives(BusDriver[D], Actuator):
         self._told.add(axis)
 
     def _follow(self, due_ns: int) -> NDArray[np.float64]:
-        """The setpoint that is due then: position, velocity, acceleration, shape (3 n,)."""
+        """The setpoint that is due then: position, velocity, acceleration, shape (3 n,).
+
+        Where this host has come late, setpoints are not made up for by a jump: their time goes on a little faster until
+        it is right again.
+        """
         follower = self._follower
         if follower.mode is Mode.OFF:
             follower.stand(self._measured()[0])
-        else:
-            follower.follow(self._seconds(due_ns))
-            if follower.failure is not None and self._failure is None:
-                self._fail(follower.failure)
+            self._followed_ns = due_ns
+            return follower.reference
+        if follower.mode is Mode.HOLD:
+            self._followed_ns = due_ns
+        self._followed_ns = min(due_ns, self._followed_ns + round(_CATCH_UP * self._period_ns))
+        self._judge_lag((due_ns - self._followed_ns) * 1e-9)
+        follower.follow(self._seconds(self._followed_ns))
+        if follower.failure is not None and self._failure is None:
+            self._fail(follower.failure)
         return follower.reference
 
-    def _on_late(self, seconds: float) -> None:
-        if self._armed and seconds > self.options.watchdog_s:
+    def _judge_lag(self, lag_s: float) -> None:
+        """A host that cannot keep up is as bad as one that hangs."""
+        if self._armed and lag_s > self.options.watchdog_s:
             self._blame(
                 DeviceFault(
                     self.name,
-                    f"this host has not commanded the drives for {seconds:.3f} s, bound {self.options.watchdog_s:g} s "
-                    "(watchdog_s); look for what blocks it, give it fewer tasks or a higher priority",
+                    f"this host commands the drives {lag_s:.3f} s late, bound {self.options.watchdog_s:g} s "
+                    "(watchdog_s); look for what blocks it, give it fewer tasks or a higher priority, or lower rate_hz",
                 )
             )
 
@@ -206,7 +217,7 @@ class CanDrives(BusDriver[D], Actuator):
         super()._fail(exc)
         by_itself = exc is follower.failure  # then the axes are at rest already
         if first and isinstance(exc, DriverError) and not by_itself and follower.mode is not Mode.OFF:
-            follower.give_up(self._seconds(self.clock.now_ns()), exc)
+            follower.give_up(self._seconds(self._followed_ns), exc)
 
     def _measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Position [rad] and velocity [rad/s], as last told, shape (n,) each."""

@@ -156,7 +156,7 @@ class Bench:
             self.schedule(fault.at_s, lambda: self._trip(fault))
 
     def faults(self, device: str) -> tuple[Fault, ...]:
-        return tuple(fault for fault in self._faults if fault.device == device)
+        return tuple(f for f in self._faults if f.device == device) if self._faults else ()
 
     def declare(self, device: str, truth: DeviceTruth) -> None:
         self.devices[device] = truth

@@ -44,6 +44,7 @@ class CanopenNode:
         self._on_write = on_write
         self._sdo = SdoServer(self.objects)
         self._layouts: dict[int, Layout] = {}
+        self._rpdos: dict[int, int] = {}  # communication object by identifier; empty: to be looked up
         self._latched: dict[int, bytes] = {}  # RPDOs that wait for SYNC
         self._sent: dict[int, float] = {}  # when an event-driven TPDO was sent last [s]
         self._syncs = 0
@@ -115,14 +116,16 @@ class CanopenNode:
                 self._on_write(index, self.objects[index, sub])
 
     def _take(self, identifier: int, data: bytes) -> None:
-        for index in range(0x1400, 0x1404):
-            cob = self.objects[index, 1]
-            if cob & _OFF or cob & 0x7FF != identifier:
-                continue
-            if self.objects[index, 2] <= 240:
-                self._latched[index] = data
-            else:
-                self._unpack(index, data)
+        if not self._rpdos:
+            cobs = {index: self.objects[index, 1] for index in range(0x1400, 0x1404)}
+            self._rpdos = {cob & 0x7FF: index for index, cob in cobs.items() if not cob & _OFF} or {-1: 0}
+        index = self._rpdos.get(identifier)
+        if index is None:
+            return
+        if self.objects[index, 2] <= 240:
+            self._latched[index] = data
+        else:
+            self._unpack(index, data)
 
     def _unpack(self, index: int, data: bytes) -> None:
         keys, layout = self._layout(index + 0x200)
@@ -201,6 +204,7 @@ class CanopenNode:
     def _check(self, key: tuple[int, int], value: int) -> None:
         """A mapping may be changed only while its PDO is off, and to what fits."""
         index, sub = key
+        self._rpdos = {}
         if not (0x1600 <= index < 0x1604 or 0x1A00 <= index < 0x1A04):
             return
         self._layouts.pop(index, None)

@@ -85,8 +85,11 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             period_s=1.0 / options.servo_hz,
         )
         self._model = DriveModel(name, options, plant, axes)
+        self.declare({}, {"motion": 0.0, "current": 0.5 * options.window_s})
         self._nodes = nodes
+        self._torque_per_ampere = plant.torque_per_ampere
         self.drives = [self._make_drive(axes, i, node) for i, node in enumerate(nodes)]
+        self._addressed = {drive.node.number: drive for drive in self.drives}
         self._show(0.0)
 
     def _make_wire(self) -> CanWire:
@@ -166,9 +169,10 @@ class Cia402(Emulator[Cia402Options, CanWire]):
                 await self._flush()
 
     def _take(self, frame: CanFrame) -> None:
-        for drive in self.drives:
-            self._outgoing += drive.node.receive(frame, self._t)
-            self._tell_changes(drive)
+        drive = self._addressed.get(frame.id & 0x7F) if 0x180 < frame.id < 0x680 else None
+        for listener in self.drives if drive is None else (drive,):
+            self._outgoing += listener.node.receive(frame, self._t)
+            self._tell_changes(listener)
 
     def _tell_changes(self, drive: Cia402Drive) -> None:
         """Event-driven TPDOs, where state or mode have changed."""
@@ -190,10 +194,11 @@ class Cia402(Emulator[Cia402Options, CanWire]):
     def _show(self, t: float) -> None:
         """Let every drive read its sensors."""
         q, v, torque = self._model.measure(t)
-        current = torque / self.plant.torque_per_ampere
+        current = torque / self._torque_per_ampere
+        limited = bool(self.status & 1 << 11)
         for i, (drive, config) in enumerate(zip(self.drives, self._nodes, strict=True)):
             sign = math.copysign(1.0, config.counts_per_turn)
-            drive.limited = bool(self.status & 1 << 11)
+            drive.limited = limited
             drive.show(
                 t,
                 float(q[i]),

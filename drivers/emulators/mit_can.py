@@ -122,6 +122,7 @@ class MitCan(Emulator[MitOptions, CanWire]):
             period_s=1.0 / options.servo_hz,
         )
         self._model = DriveModel(name, options, plant, self._stages)
+        self.declare({}, {"motion": 0.0, "torque": 0.5 * options.window_s})
 
     def _make_motor(self, index: int, config: MitMotor) -> _Motor:
         if config.model not in _LIMITS and config.limits is None:

@@ -135,6 +135,7 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
             period_s=1.0 / options.servo_hz,
         )
         self._model = DriveModel(name, options, plant, self._stages)
+        self.declare({}, {"motion": 0.0, "current": 0.5 * options.window_s})
 
     def _make_wire(self) -> CanWire:
         return CanWire(self.name, self.plant, self.options.settings(fd=True))

@@ -62,9 +62,7 @@ class ObjectDictionary:
         return self[key] if key in self._entries else 0
 
     def __getitem__(self, key: Key) -> int:
-        value = self._entries[key].value
-        assert isinstance(value, int)
-        return value
+        return self._entries[key].value  # type: ignore[return-value]  # texts are read over the bus only
 
     def __setitem__(self, key: Key, value: int) -> None:
         self._entries[key].value = value

@@ -113,6 +113,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
         )
         self._stages = stages
         self._model = DriveModel(name, options, plant, stages)
+        self.declare({}, {"motion": 0.0, "current": 0.5 * options.window_s})
 
     def _make_wire(self) -> CanWire:
         return CanWire(self.name, self.plant, self.options.settings())

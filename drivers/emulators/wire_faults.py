@@ -36,6 +36,7 @@ from drivers.transports.faults import Delivery, FaultInjector, Faults
 
 __all__ = ["BusOff", "Status", "Truncate", "WireFault", "WireFaults", "active"]
 
+_NO_FAULTS = Faults()
 T = TypeVar("T", bytes, CanFrame)
 F = TypeVar("F", bound=Fault)
 
@@ -96,8 +97,8 @@ class WireFaults(Generic[T]):
         acting = active(faults, Fault, t) if faults else ()
         if any(isinstance(fault, Burst) and self._burst(fault) for fault in acting):
             return ()
-        wanted = self._combined(acting)
-        if wanted != self._injector.faults:
+        wanted = self._combined(acting) if acting else _NO_FAULTS
+        if wanted is not self._injector.faults:
             self._injector.faults = wanted
         return self._injector.pass_on(item, now_ns)
 

@@ -203,7 +203,7 @@ class World:
 
     def faults(self, device: str) -> tuple[Fault, ...]:
         """Faults of one device, in the order in which they were added."""
-        return tuple(fault for fault in self._faults if fault.device == device)
+        return tuple(f for f in self._faults if f.device == device) if self._faults else ()
 
     def _trip(self, fault: DriveFault) -> None:
         if self._servo is not None and self._servo.name == fault.device:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["CanFrame"]
 
@@ -48,6 +48,10 @@ class CanFrame:
             )
         if self.remote and (self.fd or length):
             raise ValueError("a remote request is a classic frame without payload")
+
+    def received(self, host_ns: int) -> CanFrame:
+        """The same frame with its time of arrival [ns, host clock]."""
+        return replace(self, host_ns=host_ns)
 
     @property
     def bus_off(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
+from functools import partial
 
 import can
 
@@ -12,6 +14,7 @@ from drivers.transports.bridge import Bridge
 from drivers.transports.can_bus import CanSettings, open_bus
 from drivers.transports.can_frame import CanFrame
 from drivers.transports.descriptor import Descriptor
+from drivers.transports.process_bus import Posted, ProcessBus
 from drivers.transports.receive_time import ReceiveTime
 from drivers.transports.transport import Transport
 
@@ -59,6 +62,10 @@ class CanLink(Transport[CanFrame, CanFrame]):
 
     async def send(self, item: CanFrame) -> int:
         """Put one frame into the transmit queue; the host time [ns] just before."""
+        if isinstance(self._bus, ProcessBus):
+            sent_ns = self.clock.now_ns()
+            self._bus.post(item)
+            return sent_ns
         message = _to_message(item)
         give_up_ns = self.clock.now_ns() + self._retry_ns
         while True:
@@ -99,11 +106,13 @@ class CanLink(Transport[CanFrame, CanFrame]):
 
     def _read(self) -> None:
         """Take in everything that waits."""
-        if self._bus is None:
+        bus = self._bus
+        if bus is None:
             return
-        arrived: list[can.Message] = []
+        take = bus.take if isinstance(bus, ProcessBus) else partial(bus.recv, timeout=0)
+        arrived: list[can.Message | Posted] = []
         try:
-            while len(arrived) < _BURST and (message := self._bus.recv(timeout=0)) is not None:
+            while len(arrived) < _BURST and (message := take()) is not None:
                 arrived.append(message)
         except can.CanError as exc:
             self._deliver(arrived)
@@ -111,7 +120,7 @@ class CanLink(Transport[CanFrame, CanFrame]):
         else:
             self._deliver(arrived)
 
-    def _deliver(self, messages: list[can.Message]) -> None:
+    def _deliver(self, messages: Sequence[can.Message | Posted]) -> None:
         frames = []
         for message in messages:
             try:
@@ -132,7 +141,9 @@ class CanLink(Transport[CanFrame, CanFrame]):
         self._release()
         return error
 
-    def _to_frame(self, message: can.Message) -> CanFrame:
+    def _to_frame(self, message: can.Message | Posted) -> CanFrame:
+        if isinstance(message, Posted):
+            return message.frame.received(self._time.host_ns(message.sent_ns))
         stamped = message.timestamp and self.settings.interface in _SYSTEM_STAMPED
         kernel_ns = round(message.timestamp * 1e9) if stamped else None
         return CanFrame(

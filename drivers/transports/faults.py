@@ -85,15 +85,16 @@ class FaultInjector(Generic[T]):
         faults = self._faults
         if faults.silence or self._happens(faults.drop):
             return ()
-        data = item if isinstance(item, bytes) else item.data
+        whole = data = item if isinstance(item, bytes) else item.data
         if self._happens(faults.corrupt) and data:
             data = self._flip(data)
         if self._happens(faults.truncate) and data:
             data = self._cut(data)
-        changed = data if isinstance(item, bytes) else replace(item, data=data)
+        if data is not whole:
+            item = data if isinstance(item, bytes) else replace(item, data=data)
         late_s = faults.delay_s + (faults.jitter_s * self._random.random() if faults.jitter_s else 0.0)
         self._last_due_ns = max(self._last_due_ns, now_ns + round(late_s * 1e9))
-        delivery = Delivery(self._last_due_ns, changed)
+        delivery = Delivery(self._last_due_ns, item)
         return (delivery, delivery) if self._happens(faults.duplicate) else (delivery,)
 
     def _happens(self, probability: float) -> bool:
