@@ -32,6 +32,9 @@ class Observers:
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = list(observers)
 
+    def add(self, observer: Observer) -> None:
+        self._observers.append(observer)
+
     def block(self, block: Block) -> None:
         self._tell(lambda observer: observer.block(block))
 

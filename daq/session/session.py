@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -129,10 +129,9 @@ class Session:
         """Tell everyone on the bus; while the session runs."""
         self._source.publish_json(topic, facts)
 
-    def note_event(self, name: str, *, t_ns: int, **facts: Any) -> None:
-        """Something happened at host time `t_ns` that belongs into the recording; while the session runs."""
-        if not self._machine.state.final:
-            self._event(name, t_ns=t_ns, **facts)
+    def watch_too(self, observer: Observer) -> None:
+        """One more observer; before it runs."""
+        self._observers.add(observer)
 
     async def run(self) -> Outcome:
         """Acquire, move, record. Trouble with devices, safety or the recording ends up in the Outcome.
@@ -381,9 +380,9 @@ class Session:
                 keeper.attach(name, "application/octet-stream", data)
             for name, note in self._notes.items():
                 keeper.note(name, note)
-            for stream in self._streams():
+            for stream in self.streams:
                 keeper.describe(stream)
-        for stream in self._streams():
+        for stream in self.streams:
             self._ledger.expect(stream)
         self._source.begin()
 
@@ -393,11 +392,11 @@ class Session:
             keeper.note("losses", {a.stream: a.to_dict() for a in self._ledger.accounts})
             keeper.note("counters", {driver.name: asdict(driver.counters) for driver in self._rig})
 
-    def _streams(self) -> Iterator[Stream]:
-        for driver in self._rig:
-            yield from driver.streams
-        if self._rig.actuators:
-            yield self._sent
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """All that is recorded: what the devices yield, and the setpoints sent."""
+        measured = tuple(stream for driver in self._rig for stream in driver.streams)
+        return (*measured, self._sent) if self._rig.actuators else measured
 
     def _on_state(self, state: State, reason: str) -> None:
         self._event("state", state=str(state), reason=reason)

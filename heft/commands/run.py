@@ -23,6 +23,7 @@ from daq.session.outcome import Outcome
 from daq.session.session import Session
 from drivers.errors import HeftError
 from heft import __version__
+from heft.attachments import attachments_of
 from heft.configs import default_session
 from heft.exit_codes import of_error, of_state
 from heft.options import seed, speed
@@ -91,7 +92,7 @@ async def _acquire(
             out=out,
             endpoints=endpoints,
             seed=arguments.seed,
-            attachments=_attachments(config),
+            attachments=attachments_of(config),
             notes={"software": {"name": "heft", "version": __version__}},
             followers={WorkerProcess.NAME: worker.alive},
             observers=[report],
@@ -106,12 +107,3 @@ async def _acquire(
             outcome = await session.run()
         done = identify and outcome.state is State.DONE
         return outcome, worker.take_result(out / RESULT) if done else ""
-
-
-def _attachments(config: SessionConfig) -> dict[str, bytes]:
-    """The files that describe the session, by the names they have inside the recording."""
-    robot = config.rig.robot
-    files = {"session.yaml": config.path, "rig.yaml": config.rig.path, "robot.yaml": robot.path}
-    if robot.model is not None:
-        files[robot.model.name] = robot.model_file
-    return {f"configuration/{name}": path.read_bytes() for name, path in files.items()}

@@ -169,9 +169,9 @@ class Aligner:
             raw.forget(stop)
             even.forget(len(even.time))  # begin again behind the hole
 
-    def at_delay(self, delay_s: float) -> Aligner:
-        """A fresh one, with another delay."""
-        return Aligner(self.robot, 1.0 / self._step, delay_s=delay_s)
+    def begin_after(self, time: float) -> None:
+        """Wrenches stamped up to `time` [s] are not told again."""
+        self._last = max(self._last, time)
 
 
 class _Series:

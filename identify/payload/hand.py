@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,22 @@ class Hand:
         """[kg]"""
         return float(self.ten[0])
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "ten": self.ten.tolist(),
+            "covariance": self.covariance.tolist(),
+            "delay_s": self.delay_s,
+            "delay_std_s": self.delay_std_s,
+            "sensor": asdict(self.sensor),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Hand:
+        """Inverse of `to_dict`."""
+        arrays = {name: frozen(data[name]) for name in ("ten", "covariance")}
+        return cls(**{**data, **arrays, "sensor": WristSensor(**data["sensor"])})
+
 
 def sensor_of(wrench: Array, base: WristSensor | None = None) -> WristSensor:
     """The sensor with the noise that its samples (T, 6) show: what neighbours do not share."""
@@ -77,8 +94,8 @@ def fit_hand(
     return Hand(
         frozen(found.ten),
         frozen(by_y @ found.covariance @ by_y.T),
-        delay,
-        doubt,
+        float(delay),
+        float(doubt),
         replace(sensor, delay_std=doubt),
     )
 

@@ -93,7 +93,8 @@ class PickupFollower:
     """Samples and signals in, pick-ups out.
 
     `hand` None: nothing is known of it; then a load is weighed only as long as the wrist stays as it was at the
-    pick-up. `told_every_s`: how often an estimate is made of what is held.
+    pick-up. `told_every_s`: how often an estimate is made of what is held. `before`: one that knew less, whose
+    signals and numbers are taken over.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class PickupFollower:
         sensor: WristSensor | None = None,
         prior: ObjectPrior | None = None,
         told_every_s: float = TOLD_EVERY_S,
+        before: PickupFollower | None = None,
     ) -> None:
         self.hand, self._gravity, self._prior = hand, gravity, prior
         self._told_every_s = told_every_s
@@ -124,6 +126,8 @@ class PickupFollower:
         self._told = -np.inf
         self._count = 0
         self.finished: list[Pickup] = []
+        if before is not None:
+            self._count, self._signals = before._count, before._signals
 
     @property
     def current(self) -> Pickup | None:
@@ -213,7 +217,7 @@ class PickupFollower:
         self._count += 1
         self._current = Pickup(self._count, signal.time, signal.source, signal.target)
         self._learn([w for w in self._pending if w.end < signal.time - GUARD_S])
-        early = [w.time for w in self._pending if w.bare.strange and signal.time - w.time < BEFORE_S]
+        early = [w.end for w in self._pending if w.bare.strange and signal.time - w.time < BEFORE_S]
         self._pending.clear()
         if early:
             self._lift(self._current, min(early[0], signal.time))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +27,9 @@ from identify.payload.wrist import sensor_in_flange
 from identify.recorded import robot_of
 from identify.robot import Robot
 
-__all__ = ["Weighed", "hand_of", "weigh_recording"]
+__all__ = ["HAND_NOTE", "Weighed", "hand_of", "weigh_recording"]
 
+HAND_NOTE = "payload"  # in a live recording: the bare hand, as it was known
 MARGIN_S = 0.05  # around what the gripper tells, which is not bare motion
 
 
@@ -50,7 +52,7 @@ class Weighed:
             "nothing": [facts for facts in told if facts["t_pick"] is None],
             "hand": None
             if hand is None
-            else {"mass": hand.mass, "delay_s": float(hand.delay_s), "delay_std_s": float(hand.delay_std_s)},
+            else {"mass": hand.mass, "delay_s": hand.delay_s, "delay_std_s": hand.delay_std_s},
             "notes": list(self.notes),
         }
 
@@ -81,6 +83,7 @@ class _Source:
             amperes = np.stack([current[f"{joint}.current"] for joint in robot.joints], axis=1)
             self._torque = stamps(current), robot.torque_from_current(amperes)
         self.signals = self._signals(recording)
+        self._note = recording.metadata.get(HAND_NOTE)
         starts = [event.t_ns for event in recording.events[:1]]
         starts += [int(columns.host_ns[0]) for columns in (motion, wrench)]
         self.origin = min(starts) * 1e-9
@@ -118,7 +121,9 @@ class _Source:
         return (min(held) if held else np.inf) - MARGIN_S
 
     def hand(self) -> Hand | None:
-        """From the motion before anything was held."""
+        """As the recording says, or from the motion before anything was held."""
+        if self._note is not None:
+            return Hand.from_dict(json.loads(self._note["hand"]))
         end = self.bare_until()
         return fit_hand(lambda delay: self.samples(delay).between(-np.inf, end), self.robot.gravity)
 

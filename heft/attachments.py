@@ -1,0 +1,20 @@
+"""The files that describe a session or a rig, as they travel inside a recording."""
+
+from __future__ import annotations
+
+from daq.config.rig import RigConfig
+from daq.config.session import SessionConfig
+
+__all__ = ["attachments_of"]
+
+
+def attachments_of(config: SessionConfig | RigConfig) -> dict[str, bytes]:
+    """File contents by the names they have inside the recording."""
+    rig = config.rig if isinstance(config, SessionConfig) else config
+    robot = rig.robot
+    files = {"rig.yaml": rig.path, "robot.yaml": robot.path}
+    if isinstance(config, SessionConfig):
+        files = {"session.yaml": config.path, **files}
+    if robot.model is not None:
+        files[robot.model.name] = robot.model_file
+    return {f"configuration/{name}": path.read_bytes() for name, path in files.items()}
