@@ -94,6 +94,7 @@ class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
         )
         self._parser = bota.Parser()
         self._times = ByteTimes(options.baud)
+        self._configurable_ns = 0  # when the sensor will have entered its configuration mode
         self._breaks: int | None = None  # known so far; None: the first frame is still to come
 
     @property
@@ -113,24 +114,30 @@ class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
             ):
                 await self.line.send(command)
                 await self._within(0.05)  # newer firmware confirms, older says nothing
-        await self.line.send(bota.RUN)
+        await self._run()
         await self._first_frames()
         return Identity("Bota", "serial F/T sensor")
 
     async def _start(self) -> None:
-        await self.line.send(bota.RUN)
+        await self._run()
         await self._drain()
         self._parser.reset()
         self._sequence.restart()
         self._breaks = None
 
     async def _rest(self) -> None:
-        await self.line.send(bota.CONFIGURE)
+        sent_ns = await self.line.send(bota.CONFIGURE)
+        self._configurable_ns = sent_ns + round(self.options.configure_wait_s * 1e9)
 
     async def _enter_configuration(self) -> None:
-        sent_ns = await self.line.send(bota.CONFIGURE)
-        await self.clock.sleep_until(sent_ns + round(self.options.configure_wait_s * 1e9))
+        await self._rest()
+        await self.clock.sleep_until(self._configurable_ns)
         await self._drain()
+
+    async def _run(self) -> None:
+        """Stream; a sensor that is still on its way into the configuration mode would not hear it."""
+        await self.clock.sleep_until(self._configurable_ns)
+        await self.line.send(bota.RUN)
 
     async def _first_frames(self) -> None:
         """Two frames that are as far apart as the options say, or ConnectError."""

@@ -51,7 +51,7 @@ class GripperOptions(PolledOptions):
     #: How often its state is read [1/s]; a transaction takes about 16 ms.
     rate_hz: Positive = 30.0
     #: How long an answer may take [s].
-    answer_s: Positive = 0.1
+    answer_s: Positive = 0.05
     timeout_s: Positive = 0.5
     #: Largest distance of the fingers [m]: 0.085 or 0.140 (2F), 0.050 (Hand-E).
     stroke: Positive = 0.085

@@ -29,6 +29,7 @@ _WRENCH, _SERIAL, _START = 180, 510, 410
 _STREAM = 0x0200
 _ENOUGH = 40  # bytes 0xFF that end the stream
 _FULL_SCALE = 0x7FFF
+_FRAME_BITS = 160
 
 
 class Ft300Options(WrenchOptions):
@@ -56,7 +57,8 @@ class RobotiqFt300(Emulator[Any, SerialWire]):
         self._model = WrenchModel(
             name, options, plant, period_s=self._sampling.period_s, resolution=six(0.01, 0.001)
         )
-        self.declare({"wrench": self._model.sensor}, {"wrench": self._model.delay_s})
+        on_the_line_s = _FRAME_BITS / options.baud
+        self.declare({"wrench": self._model.sensor}, {"wrench": self._model.delay_s + on_the_line_s})
         self._slave = ModbusSlave(options.unit, self._read, self._write)
         self._counts = np.zeros(6, dtype=np.int64)
         self._streaming = options.streaming
