@@ -71,6 +71,7 @@ KINDS: Mapping[str, Kind] = {
         "CAN",
         "motion [rad, rad/s], current [A] or torque [N m], played setpoints",
     ),
+    "cia406": Kind("drivers.devices.cia406:Cia406", "CAN", "position [rad]"),
     "odrive_can": Kind(
         "drivers.devices.odrive_can:OdriveCan",
         "CAN",

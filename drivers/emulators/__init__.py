@@ -45,6 +45,7 @@ KINDS: Mapping[str, str] = {
     "amt21": "drivers.emulators.amt21:Amt21",
     "robotiq_2f": "drivers.emulators.robotiq_2f:Robotiq2f",
     "cia402": "drivers.emulators.cia402:Cia402",
+    "cia406": "drivers.emulators.cia406:Cia406",
     "odrive_can": "drivers.emulators.odrive_can:OdriveCan",
     "mit_can": "drivers.emulators.mit_can:MitCan",
     "moteus": "drivers.emulators.moteus:Moteus",

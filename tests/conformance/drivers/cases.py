@@ -84,6 +84,21 @@ def motion(plant: Bench, block: Block) -> NDArray[np.float64]:
     return np.hstack([plant.motor(t).q, plant.motor(t).v])
 
 
+def aged_motion(plant: Bench, block: Block) -> NDArray[np.float64]:
+    """As above; the ages of the axes are at most a cycle and what a busy host adds."""
+    return np.hstack([motion(plant, block), np.zeros((len(block), len(plant.axes)))])
+
+
+def positions(plant: Bench, block: Block) -> NDArray[np.float64]:
+    """Of all joints."""
+    return plant.joint_positions((block.host_ns - plant.start_ns) * 1e-9)
+
+
+ENCODERS = {
+    "joint1": {"node": 11, "counts_per_turn": 1 << 18, "range": 1 << 18},
+    "joint2": {"node": 12, "counts_per_turn": 36000, "range": 360_000, "ratio": -3.0, "zero": 0.1},
+}
+
 #: Two drives: the second counts the other way, and not from zero.
 CIA402_NODES = (
     {"node": 1, "serial": 1001, "rated_current": 8.0},
@@ -211,7 +226,7 @@ CASES = {
             r"no answer to SDO from node 1 \(joint1\), node 2 \(joint2\)",
         ),
         wrong=(
-            ({"nodes": CIA402_NODES[:1] + ({"node": 3},)}, r"no answer to SDO from node 2 \(joint2\)"),
+            ({"nodes": (CIA402_NODES[0], {"node": 3})}, r"no answer to SDO from node 2 \(joint2\)"),
             (
                 {"nodes": ({**CIA402_NODES[0], "serial": 7}, CIA402_NODES[1])},
                 r"node 1 \(joint1\) has serial number 7, the rig's file says 1001",
@@ -225,6 +240,128 @@ CASES = {
                 r"counts_per_turn is 524288 units in the rig's file, but the drive says 65536",
             ),
             ({"nodes": CIA402_NODES, "profile": 406}, r"node 1 \(joint1\) follows CiA 406, not CiA 402"),
+        ),
+    ),
+    "cia406": Case(
+        driver={"encoders": ENCODERS, "rate_hz": 200.0},
+        emulator={"interface": "virtual", "encoders": ENCODERS},
+        truth=positions,
+        within=(1.3e-5, 3e-5),
+        samples=40,
+        nowhere=(
+            {"interface": "virtual", "channel": "nobody"},
+            r"no answer to SDO from node 11 \(joint1\), node 12 \(joint2\)",
+        ),
+        wrong=(
+            (
+                {"encoders": {**ENCODERS, "joint1": {"node": 11, "counts_per_turn": 4096}}},
+                r"counts_per_turn is 262144 in the rig's file, but the encoder says 4096 \(6001\)",
+            ),
+            (
+                {"encoders": {**ENCODERS, "joint2": {**ENCODERS["joint2"], "range": 36000}}},
+                r"range is 360000 in the rig's file, but the encoder says 36000 \(6002\)",
+            ),
+            ({"profile": 402}, r"node 11 \(joint1\) follows CiA 402, not CiA 406"),
+        ),
+        bits=1,
+    ),
+    "odrive_can": Case(
+        driver={
+            "axes": {"joint1": {"node": 3, "gear": 8.0}, "joint2": {"node": 5, "gear": -6.0, "zero": 1.25}},
+            "rate_hz": 100.0,
+        },
+        emulator={
+            "interface": "virtual",
+            "nodes": ({"node": 3, "gear": 8.0}, {"node": 5, "gear": -6.0, "zero": 1.25}),
+        },
+        truth=aged_motion,
+        within=(1e-6, 1e-6, 1e-6, 1e-6, 0.05, 0.05),
+        derived=("device.current", "device.played"),
+        samples=40,
+        nowhere=(
+            {"interface": "virtual", "channel": "nobody"},
+            r"CAN virtual nobody: every axis is silent for more than",
+        ),
+        wrong=(
+            ({"nodes": ({"node": 3}, {"node": 6})}, r"node 5 \(joint2\) is silent for more than"),
+            ({"firmware": "0.5"}, r"does not tell its version within 0.5 s; is it firmware 0.5\?"),
+        ),
+    ),
+    "mit_can": Case(
+        driver={
+            "axes": {
+                "joint1": {"model": "AK80-9", "motor": 1, "kp": 100, "kd": 2},
+                "joint2": {
+                    "model": "DM8009",
+                    "motor": 2,
+                    "reply": 0x12,
+                    "direction": -1,
+                    "zero": 0.5,
+                    "kp": 50,
+                    "kd": 1,
+                    "serial": 77,
+                },
+            },
+            "rate_hz": 200.0,
+        },
+        emulator={
+            "interface": "virtual",
+            "motors": (
+                {"model": "AK80-9", "motor": 1},
+                {"model": "DM8009", "motor": 2, "direction": -1, "zero": 0.5, "serial": 77},
+            ),
+        },
+        truth=aged_motion,
+        within=(4e-4, 4e-4, 0.025, 0.023, 0.05, 0.05),
+        derived=("device.torque", "device.played"),
+        samples=40,
+        nowhere=(
+            {"interface": "virtual", "channel": "nobody"},
+            r"motor 2 \(joint2\) does not tell register 21, asked 3 times",
+        ),
+        wrong=(
+            (
+                {
+                    "motors": (
+                        {"model": "AK80-9", "motor": 1},
+                        {"model": "DM8009", "motor": 2, "serial": 77, "limits": (12.5, 45.0, 40.0)},
+                    )
+                },
+                r"the range of torque is 54 N m in the rig's file, but the motor says 40 N m",
+            ),
+            (
+                {"motors": ({"model": "AK80-9", "motor": 1}, {"model": "DM8009", "motor": 2, "serial": 5})},
+                r"motor 2 \(joint2\) has serial number 5, the rig's file says 77",
+            ),
+            ({"control_mode": 2}, r"motor 2 \(joint2\) is in control mode 2, expected 1"),
+        ),
+    ),
+    "moteus": Case(
+        driver={
+            "axes": {
+                "joint1": {"number": 1, "serial": "00000001-01000001-02000001"},
+                "joint2": {"number": 9, "gear": -2.0, "zero": 0.25},
+            },
+            "rate_hz": 200.0,
+        },
+        emulator={
+            "interface": "virtual",
+            "controllers": ({"number": 1}, {"number": 9, "gear": -2.0, "zero": 0.25}),
+        },
+        truth=aged_motion,
+        within=(1e-6, 1e-6, 1e-6, 1e-6, 0.05, 0.05),
+        derived=("device.current", "device.played"),
+        samples=40,
+        nowhere=(
+            {"interface": "virtual", "channel": "nobody"},
+            r"no answer from controller 1 \(joint1\), controller 9 \(joint2\) within 0.5 s",
+        ),
+        wrong=(
+            ({"controllers": ({"number": 1}, {"number": 8})}, r"no answer from controller 9 \(joint2\)"),
+            (
+                {"controllers": ({"number": 1, "serial": 5}, {"number": 9})},
+                r"controller 1 \(joint1\) has serial number 00000005-01000005-02000005, the rig's file says",
+            ),
         ),
     ),
 }
