@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from drivers.errors import CommandError, DeviceFault, OptionError
 from drivers.setpoints import Setpoints
 from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
 from drivers.sim.faults import DriveFault
+from drivers.sim.model import read_structure, with_model
 from drivers.sim.sensor import PerColumn, Sensor, per_column
 from drivers.sim.servo import Mode, Servo
 from drivers.stream import Column, Role, Stream
@@ -31,6 +33,9 @@ class DriveOptions(DeviceOptions):
     servo_hz: Positive = 1000.0
     #: Bandwidth of the position loop.
     bandwidth_hz: PerColumn = 10.0
+    #: MJCF file of the arm as the servo knows it, such as `heft export` writes; None: the robot's own. Joint offsets
+    #: are no part of an MJCF file: those of the robot's file stay.
+    feedforward: Path | None = None
     #: Motor encoder: counts per turn of the joint are two to this.
     position_bits: Annotated[int, Field(ge=8, le=30)] = 19
     #: Velocity as the drive computes it [rad/s]: noise rms, and value of one count.
@@ -77,10 +82,14 @@ class SimDrives(SimDevice, Actuator):
         bandwidth_hz = per_column(f"{name}.bandwidth_hz", options.bandwidth_hz, n)
         if not (bandwidth_hz > 0.0).all():
             raise OptionError(f"{name}: bandwidth_hz is {options.bandwidth_hz}, must be positive; raise it")
+        known, structure = world.robot, world.structure
+        if options.feedforward is not None:
+            known = with_model(known, options.feedforward)
+            structure = read_structure(known)
         self._servo = Servo(
             name,
-            world.robot,
-            world.structure,
+            known,
+            structure,
             bandwidth_hz=bandwidth_hz,
             period_s=self.ticker.period(options.servo_hz),
             watchdog_s=options.watchdog_s,

@@ -8,7 +8,8 @@ the plant (`drivers.sim.friction`), torque comes from the servo, and only the wr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -19,7 +20,7 @@ from drivers.errors import OptionError
 from drivers.sim.inertia import Inertia, transform
 from drivers.sim.robot import SimRobot
 
-__all__ = ["Flexibility", "Structure", "compile_plant", "read_structure"]
+__all__ = ["Flexibility", "Structure", "compile_plant", "read_structure", "with_model"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +58,24 @@ class Flexibility:
 
     stiffness: NDArray[np.float64]
     damping: NDArray[np.float64]
+
+
+def with_model(robot: SimRobot, path: Path) -> SimRobot:
+    """The robot as another MJCF file of it says: bodies, and of the joints armature, damping and frictionloss."""
+    other = replace(robot, model=path)
+    model = _spec(other, keep_friction=True).compile()
+    joints = []
+    for joint in robot.joints:
+        dof = model.joint(joint.name).dofadr[0]
+        joints.append(
+            replace(
+                joint,
+                drive_inertia=float(model.dof_armature[dof]),
+                viscous=float(np.ravel(model.dof_damping[dof])[0]),
+                coulomb=float(model.dof_frictionloss[dof]),
+            )
+        )
+    return replace(other, joints=tuple(joints))
 
 
 def read_structure(robot: SimRobot) -> Structure:
@@ -136,7 +155,7 @@ def compile_plant(
     return model
 
 
-def _spec(robot: SimRobot, *, keep_geoms: bool = False) -> Any:
+def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = False) -> Any:
     """The file with locked joints fixed, and without what the plant does not use."""
     try:
         spec = mujoco.MjSpec.from_file(str(robot.model))
@@ -165,9 +184,10 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False) -> Any:
     for joint in spec.joints:
         if joint.type not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
             raise OptionError(f"joints: {joint.name} in {robot.model.name} must be a hinge or a slide")
-        joint.damping = 0.0 * joint.damping
         joint.stiffness = 0.0 * joint.stiffness
-        joint.frictionloss = 0.0
+        if not keep_friction:
+            joint.damping = 0.0 * joint.damping
+            joint.frictionloss = 0.0
     for kind, find, wanted in (
         ("site", spec.site, robot.flange),
         ("site", spec.site, robot.sensor),

@@ -1,0 +1,91 @@
+"""Does an identified model follow a path better than the CAD model? On the simulated WAM, through the whole product.
+
+    python benchmarks/feedforward.py [--seed 0]
+
+`heft run` moves the arm with the CAD model in its servo and identifies it; `heft export` writes the model as MJCF; a
+second run with the same seed, so with the same true arm, has that file in the servo. What is measured is the distance
+of the motors from their setpoints while the motion is played that the fit has not seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from daq.recording import Recording
+from heft.configs import CONFIGS, default_session
+from heft.main import main as heft
+
+GOAL = 2.0  # times smaller: anything less would not be worth a session
+
+
+def tracking(file: Path) -> np.ndarray:
+    """Setpoint in force minus position of every motor in the validation [rad], shape (T, n)."""
+    recording = Recording.open(file)
+    (segment,) = [one for one in recording.segments if one.use == "validation"]
+    played, motion = (
+        recording.columns(name, segment.start_ns, segment.end_ns) for name in ("arm.played", "arm.motion")
+    )
+    common, a, b = np.intersect1d(played.sequence, motion.sequence, return_indices=True)
+    if len(common) < 1000:
+        raise SystemExit(f"{file}: only {len(common)} samples of the validation")
+    return played.quantity("position")[a] - motion.quantity("position")[b]
+
+
+def run(*arguments: str) -> None:
+    """A command of `heft`, quietly."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = heft(list(arguments))
+    if code != 0:
+        raise SystemExit(f"heft {' '.join(arguments)}: exit code {code}\n{said.getvalue()}")
+
+
+def with_feedforward(folder: Path, model: Path) -> Path:
+    """The default session with a rig whose servo computes with `model`."""
+    session = yaml.safe_load(default_session().read_text(encoding="utf-8"))
+    rig = yaml.safe_load((CONFIGS / "sessions" / session["rig"]).read_text(encoding="utf-8"))
+    rig["robot"] = str(CONFIGS / "robots" / "wam7.yaml")
+    rig["devices"]["arm"]["feedforward"] = str(model)
+    session["rig"] = "rig.yaml"
+    for name, content in (("rig.yaml", rig), ("session.yaml", session)):
+        (folder / name).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    return folder / "session.yaml"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", default="0", help="of the simulated rig: which arm it really is")
+    seed = parser.parse_args().seed
+    with tempfile.TemporaryDirectory(prefix="heft-") as name:
+        folder = Path(name)
+        fast = ("--speed", "max", "--seed", seed)
+        run("run", "--out", str(folder / "cad"), *fast)
+        model = folder / "identified.xml"
+        run("export", str(folder / "cad" / "result.json"), "--mjcf", str(model))
+        session = with_feedforward(folder, model)
+        run("run", str(session), "--out", str(folder / "identified"), "--no-identify", *fast)
+        errors = {kind: tracking(next((folder / kind).glob("*.mcap"))) for kind in ("cad", "identified")}
+    print("tracking error on unseen motion [mrad]: rms per joint, rms of all, worst")
+    totals = {}
+    for kind, error in errors.items():
+        rms = 1e3 * np.sqrt((error**2).mean(axis=0))
+        totals[kind] = 1e3 * float(np.sqrt((error**2).mean()))
+        joints = " ".join(f"{value:6.3f}" for value in rms)
+        print(f"  {kind:<11}{joints}   {totals[kind]:6.3f}  {1e3 * np.abs(error).max():6.3f}")
+    ratio = totals["cad"] / totals["identified"]
+    print(f"ratio cad / identified: {ratio:.2f} (at least {GOAL:g})")
+    return 0 if ratio >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
