@@ -111,6 +111,7 @@ class PayloadService(Observer):
         self._earlier: deque[Block] = deque()
         self._work = asyncio.Event()
         self._keeping: _Keeping | None = None
+        self._free_ns = 0  # when the last pick-up's object was gone
         if link is not None:
             link.hear(mqtt_topics.gripper_event(cell), self._heard)
 
@@ -172,7 +173,8 @@ class PayloadService(Observer):
         if pickup.source == "mqtt":
             self._record_signal(recorder, pickup.t_signal, SignalKind.HELD)
         for block in self._earlier:
-            recorder.block(block)
+            if int(block.host_ns[0]) > self._free_ns:
+                recorder.block(block)
         self._keeping = _Keeping(pickup, recorder)
 
     def _record_signal(self, recorder: Recorder, time: float, kind: SignalKind) -> None:
@@ -185,6 +187,7 @@ class PayloadService(Observer):
         if keeping.until_ns is None:
             keeping.until_ns = self._clock.now_ns() + _LATER_NS
         if now or self._clock.now_ns() >= keeping.until_ns:
+            self._free_ns = round((keeping.pickup.t_end or 0.0) * 1e9) + _LATER_NS // 2
             if keeping.pickup.source == "mqtt" and keeping.pickup.t_end is not None:
                 self._record_signal(keeping.recorder, keeping.pickup.t_end, SignalKind.OPEN)
             keeping.recorder.note("payloads", {"payload": self._reporter.told(keeping.pickup)})

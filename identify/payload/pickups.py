@@ -216,6 +216,10 @@ class PickupFollower:
             return
         self._count += 1
         self._current = Pickup(self._count, signal.time, signal.source, signal.target)
+        if not self._balance.ready:
+            self._current.notes.append(
+                "the gripper held it when the data began, so its weight cannot be told"
+            )
         self._learn([w for w in self._pending if w.end < signal.time - GUARD_S])
         early = [w.end for w in self._pending if w.bare.strange and signal.time - w.time < BEFORE_S]
         self._pending.clear()
@@ -289,7 +293,7 @@ class PickupFollower:
             self._tell(pickup, window.end, news)
 
     def _strange(self, pickup: Pickup, window: _Window) -> bool:
-        if not self._fresh or pickup.latest is None or self._told == -np.inf:
+        if not self._fresh or pickup.latest is None or self._told == -np.inf or self._unsure(window):
             return False
         return self._balance.loaded(window.samples, window.rows, pickup.latest.estimate).strange
 
@@ -309,7 +313,7 @@ class PickupFollower:
         news.append(pickup)
 
     def _feed(self, pickup: Pickup, window: _Window) -> None:
-        if self.hand is None and self._turned(window):
+        if self._unsure(window):
             if not any("hand" in note for note in pickup.notes):
                 pickup.notes.append(
                     "nothing is known of the bare hand, so only the time before the wrist turned counts; "
@@ -318,8 +322,10 @@ class PickupFollower:
             return
         self._estimator.update(window.samples.time, **motion_of(window.samples))
 
-    def _turned(self, window: _Window) -> bool:
-        assert self._start_rotation is not None
+    def _unsure(self, window: _Window) -> bool:
+        """Nothing is known of the hand, and it no longer stands as it stood at the pick-up."""
+        if self.hand is not None or self._start_rotation is None:
+            return False
         cosine = (np.trace(self._start_rotation.T @ window.samples.wrist.rotation[-1]) - 1) / 2
         return bool(cosine < np.cos(0.01))
 
@@ -344,7 +350,7 @@ class PickupFollower:
         if window.time < self._open_at:
             return
         weight = 0.0 if pickup.latest is None else pickup.latest.estimate.mass * STANDARD_GRAVITY
-        if window.bare.force < max(0.3, 0.3 * weight):
+        if window.bare.force < max(0.3, 0.3 * weight) or self._unsure(window):
             self._tell_last(pickup)
             self._close(pickup, self._open_at, End.RELEASED)
             news.append(pickup)

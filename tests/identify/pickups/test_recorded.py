@@ -1,0 +1,131 @@
+"""Pick-ups of recordings, against what really happened."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drivers.sim.inertia import Inertia
+from identify.consistency import consistency
+from identify.payload.joint_side import ArmModel
+from identify.payload.pickups import End
+from identify.payload.recorded import weigh_recording
+from identify.recorded import robot_of
+
+
+@pytest.fixture(scope="module")
+def weighed(hammer: Any) -> Any:
+    robot = robot_of(hammer.file)
+    arm = ArmModel(
+        np.array([hammer.truth["parameters"][name] for name in robot.parameter_names]), "the truth"
+    )
+    return weigh_recording(hammer.file, robot=robot, arm=arm)
+
+
+def test_one_pickup_close_to_the_truth(hammer: Any, weighed: Any) -> None:
+    (facts,) = weighed.to_dict()["payloads"]
+    (truth,) = hammer.truth["payloads"]
+    assert facts["state"] == "released"
+    assert facts["mass"] == pytest.approx(truth["mass"], rel=0.005)
+    assert np.abs(np.array(facts["com"]) - truth["com"]).max() < 1e-3
+    assert facts["prior_dominated"] == []
+    largest = np.linalg.eigvalsh(_about_com(truth))[-1]
+    assert max(facts["principal"]["moments"]) == pytest.approx(largest, rel=0.05)
+    z = (np.array(facts["inertia"]) - truth["inertia"]) / np.array(facts["std"]["inertia"])
+    assert np.abs(z).max() < 4
+    assert abs(facts["t_pick"] - truth["t_pick"]) < 0.03
+    assert 0 < facts["t_first"] - truth["t_pick"] < 0.1
+
+
+def test_mass_half_a_second_after_lifting(hammer: Any, weighed: Any) -> None:
+    (pickup,) = weighed.pickups
+    still = [e for e in pickup.estimates if e.time - pickup.t_pick <= 0.5][-1].estimate
+    assert still.mass == pytest.approx(hammer.truth["payloads"][0]["mass"], rel=0.02)
+    assert "inertia" in still.prior_dominated
+
+
+def test_every_estimate_can_exist(weighed: Any) -> None:
+    (pickup,) = weighed.pickups
+    assert len(pickup.estimates) > 20
+    assert all(consistency(one.estimate.ten, "full").ok for one in pickup.estimates)
+
+
+def test_the_hand_and_the_delay_are_found(hammer: Any, weighed: Any) -> None:
+    assert weighed.hand.delay_s == pytest.approx(hammer.truth["delays"]["wrist.wrench"], abs=2e-4)
+    assert 0.5 < weighed.hand.mass < 1.1
+
+
+def test_by_joint_torques_too(hammer: Any, weighed: Any) -> None:
+    (facts,) = weighed.to_dict()["payloads"]
+    assert facts["joint_torque"]["mass"] == pytest.approx(hammer.truth["payloads"][0]["mass"], rel=0.03)
+
+
+def test_the_json_keeps_to_its_schema(weighed: Any) -> None:
+    text = json.dumps(weighed.to_dict(), allow_nan=False)
+    schema = json.loads(
+        (Path(__file__).parents[3] / "docs" / "payload.schema.json").read_text(encoding="utf-8")
+    )
+    for facts in json.loads(text)["payloads"]:
+        assert set(schema["required"]) <= set(facts)
+        assert set(facts) <= set(schema["properties"])
+
+
+def test_a_drop_during_the_motion_ends_the_estimate(tmp_path: Path, bench: Any) -> None:
+    run = bench.record(
+        tmp_path, bench.steps_for("block"), meddle=lambda world: world.schedule(10.5, world.drop)
+    )
+    (pickup,) = weigh_recording(run.file).pickups
+    (truth,) = run.truth["payloads"]
+    assert pickup.end is End.DROPPED
+    assert pickup.t_end == pytest.approx(truth["t_drop"] + 1.0, abs=0.05)
+    assert pickup.latest.estimate.mass == pytest.approx(truth["mass"], rel=0.005)
+
+
+@pytest.mark.slow
+def test_a_slip_is_not_a_drop(tmp_path: Path, bench: Any) -> None:
+    """The block turns between the fingers: same weight, elsewhere."""
+
+    def slip(world: Any) -> None:
+        inertia = np.diag([0.00091, 0.00133, 0.00107])
+        world.schedule(10.5, lambda: world.pick("block", Inertia.of(1.6, (0.03, 0.0, 0.175), inertia)))
+
+    run = bench.record(tmp_path, bench.steps_for("block"), meddle=slip)
+    (pickup,) = weigh_recording(run.file).pickups
+    assert pickup.end is End.SLIPPED
+    assert pickup.t_end == pytest.approx(run.truth["payloads"][1]["t_pick"] + 1.0, abs=0.08)
+    assert pickup.latest.estimate.mass == pytest.approx(1.6, rel=0.005)
+
+
+def test_nothing_between_the_fingers(tmp_path: Path, bench: Any) -> None:
+    steps = [
+        {"name": "still", "wait": 0.6},
+        {"name": "take", "grip": ""},
+        {"name": "hold", "wait": 0.5},
+        {"name": "let go", "release": True},
+        {"name": "after", "wait": 0.3},
+    ]
+    report = weigh_recording(bench.record(tmp_path, steps).file).to_dict()
+    assert report["payloads"] == []
+    (nothing,) = report["nothing"]
+    assert nothing["state"] == "nothing"
+    assert any("nothing was picked up" in note for note in report["notes"])
+
+
+@pytest.mark.slow
+def test_without_bare_motion_the_hand_is_unknown_and_the_mass_is_known(tmp_path: Path, bench: Any) -> None:
+    run = bench.record(tmp_path, bench.steps_for("hammer", bare=False, seconds=1.0))
+    weighed = weigh_recording(run.file)
+    (facts,) = weighed.to_dict()["payloads"]
+    assert weighed.hand is None
+    assert facts["mass"] == pytest.approx(0.85, rel=0.02)
+    assert "inertia" in facts["prior_dominated"]
+    assert any("--bare" in note for note in facts["notes"])
+
+
+def _about_com(truth: Any) -> Any:
+    c = np.array(truth["com"])
+    return np.array(truth["inertia"]) - truth["mass"] * (c @ c * np.eye(3) - np.outer(c, c))
