@@ -1,0 +1,143 @@
+"""The life of a pick-up, on made-up wrenches of a hand that stands still and turns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from identify.payload.align import Samples
+from identify.payload.events import Signal, SignalKind
+from identify.payload.hand import Hand
+from identify.payload.pickups import End, PickupFollower
+from identify.payload.recursive import WristSensor
+from identify.payload.wrench import differential_terms
+from identify.payload.wrist import WristMotion
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+HAND = np.array([0.8, 0.0, 0.0, 0.04, 0.003, 0.0, 0.003, 0.0, 0.0, 0.001])
+LOAD = np.array([1.0, 0.02, 0.0, 0.12, 0.016, 0.0, 0.016, 0.0, -0.001, 0.002])
+
+
+def standing(seconds: float, loads: list[tuple[float, float, np.ndarray]]) -> Samples:
+    """A hand at rest; `loads` are carried from one time to another [s]."""
+    t = np.arange(round(1000 * seconds)) / 1000.0
+    zero = np.zeros((len(t), 3))
+    rotation = np.broadcast_to(np.eye(3), (len(t), 3, 3))
+    rows = differential_terms(rotation).regressor(GRAVITY)
+    wrench = rows @ HAND + np.array([1.0, -2.0, 0.5, 0.1, 0.0, -0.05])
+    for start, end, ten in loads:
+        held = (t >= start) & (t < end)
+        wrench[held] += rows[held] @ ten
+    rng = np.random.default_rng(0)
+    wrench += np.array([0.05] * 3 + [0.002] * 3) * rng.standard_normal(wrench.shape)
+    none = np.zeros((len(t), 7))
+    return Samples(t, wrench, WristMotion(rotation, zero, zero, zero), none, none, none, none)
+
+
+def follower() -> PickupFollower:
+    hand = Hand(HAND, 1e-10 * np.eye(10), 0.003, 1e-4, WristSensor(delay_std=1e-4))
+    return PickupFollower(hand, GRAVITY)
+
+
+def follow(samples: Samples, *signals: tuple[float, SignalKind]) -> list:
+    one = follower()
+    for time, kind in signals:
+        one.signal(Signal(time, kind, "gripper.state"))
+    one.take(samples)
+    return one.finish()
+
+
+HELD, OPEN, SHUT = SignalKind.HELD, SignalKind.OPEN, SignalKind.SHUT
+
+
+def test_held_and_released() -> None:
+    (pickup,) = follow(standing(3.0, [(1.0, 2.0, LOAD)]), (1.005, HELD), (2.005, OPEN))
+    assert pickup.end is End.RELEASED
+    assert pickup.t_pick == pytest.approx(1.0, abs=0.03)
+    assert pickup.t_first < 1.1
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
+def test_a_gripper_that_tells_late() -> None:
+    (pickup,) = follow(standing(3.0, [(1.0, 2.0, LOAD)]), (1.2, HELD), (2.0, OPEN))
+    assert pickup.t_pick == pytest.approx(1.0, abs=0.03)
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
+def test_an_object_that_leaves_the_table_later() -> None:
+    (pickup,) = follow(standing(4.0, [(2.0, 3.0, LOAD)]), (1.0, HELD), (3.0, OPEN))
+    assert pickup.t_pick == pytest.approx(2.0, abs=0.03)
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
+def test_an_object_that_is_lifted_slowly() -> None:
+    """The table gives its weight to the hand bit by bit."""
+    steps = [(1.0 + 0.02 * k, 1.0 + 0.02 * (k + 1), LOAD * k / 10) for k in range(1, 10)]
+    (pickup,) = follow(standing(3.0, [*steps, (1.2, 2.0, LOAD)]), (1.0, HELD), (2.0, OPEN))
+    assert pickup.end is End.RELEASED
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.02)
+
+
+def test_dropped() -> None:
+    (pickup,) = follow(standing(3.0, [(1.0, 2.0, LOAD)]), (1.0, HELD), (2.5, OPEN))
+    assert pickup.end is End.DROPPED
+    assert pickup.t_end == pytest.approx(2.0, abs=0.03)
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
+def test_slipped() -> None:
+    moved = LOAD.copy()
+    moved[1] += 0.03
+    (pickup,) = follow(standing(3.0, [(1.0, 2.0, LOAD), (2.0, 2.6, moved)]), (1.0, HELD), (2.6, OPEN))
+    assert pickup.end is End.SLIPPED
+    assert pickup.t_end == pytest.approx(2.0, abs=0.03)
+
+
+def test_the_same_event_twice_is_one_pickup() -> None:
+    (pickup,) = follow(standing(3.0, [(1.0, 2.0, LOAD)]), (1.0, HELD), (1.3, HELD), (2.0, OPEN))
+    assert pickup.repeated == 1
+    assert pickup.end is End.RELEASED
+
+
+def test_two_pickups_are_two() -> None:
+    loads = [(1.0, 2.0, LOAD), (3.0, 4.0, 0.5 * LOAD)]
+    first, second = follow(standing(5.0, loads), (1.0, HELD), (2.0, OPEN), (3.0, HELD), (4.0, OPEN))
+    assert (first.number, second.number) == (1, 2)
+    assert first.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+    assert second.latest.estimate.mass == pytest.approx(0.5, rel=0.01)
+
+
+def test_a_gripper_that_flickers_has_not_let_go() -> None:
+    signals = ((1.0, HELD), (1.5, OPEN), (1.52, HELD), (2.0, OPEN))
+    (pickup,) = follow(standing(3.0, [(1.0, 2.0, LOAD)]), *signals)
+    assert pickup.end is End.RELEASED
+    assert pickup.t_end == pytest.approx(2.0)
+    assert len(pickup.notes) == 1
+
+
+def test_no_weight_is_nothing() -> None:
+    (pickup,) = follow(standing(3.0, []), (1.0, HELD), (2.0, OPEN))
+    assert pickup.end is End.NOTHING
+    assert pickup.latest is None
+
+
+def test_shut_on_nothing() -> None:
+    (pickup,) = follow(standing(2.0, []), (1.0, SHUT))
+    assert pickup.end is End.NOTHING
+
+
+def test_the_data_end_while_it_is_held() -> None:
+    (pickup,) = follow(standing(2.0, [(1.0, 2.0, LOAD)]), (1.0, HELD))
+    assert pickup.end is End.UNFINISHED
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
+def test_blocks_of_any_length_give_the_same() -> None:
+    samples = standing(3.0, [(1.0, 2.0, LOAD)])
+    whole = follow(samples, (1.0, HELD), (2.0, OPEN))[0].latest.estimate.mass
+    one = follower()
+    one.signal(Signal(1.0, HELD, "gripper.state"))
+    one.signal(Signal(2.0, OPEN, "gripper.state"))
+    for start in range(0, len(samples), 37):
+        one.take(samples.part(slice(start, start + 37)))
+    assert one.finish()[0].latest.estimate.mass == whole
