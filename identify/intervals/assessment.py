@@ -11,7 +11,8 @@ from identify.alignment import Alignment, Delay, DelayWindow
 from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread, honest
 from identify.intervals.interval import Interval, quantile
-from identify.intervals.model_check import doubts, stretches
+from identify.intervals.jackknife import jackknife
+from identify.intervals.model_check import Doubt, doubts, stretches
 from identify.intervals.position_noise import attenuation
 from identify.intervals.quantities import quantities
 from identify.intervals.scores import Influence, influence
@@ -45,7 +46,9 @@ def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) ->
     found = influence(source, problem, answer, alignment.estimated)
     bias = attenuation(source, problem, answer, found.spread)
     alike = max(source.processing.alikeness(1 / each.sampling.step_s) for each in source.surveys)
-    spread = honest(problem, answer, found, bias, alike)
+    doubtful = doubts(source, found.residuals)
+    windows = jackknife(source, problem, answer, alignment.estimated) if doubtful else None
+    spread = honest(problem, answer, found, bias, alike, windows)
     data = source.datasets[0]
     half = quantile(spread.degrees) * spread.delay_s if alignment.estimated else 0.0
     delay = Delay(
@@ -60,7 +63,7 @@ def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) ->
     )
     lines = [*alignment.warnings, *_moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
     lines += _biased(spread, problem.base.names)
-    lines += _doubtful(source, answer, found)
+    lines += _doubtful(source, answer, found, doubtful)
     intervals, said = quantities(problem, answer, spread, prior_spread)
     return Assessment(spread, delay, found, intervals, (*lines, *said))
 
@@ -112,7 +115,7 @@ def _wide(spread: Spread, cutoff_hz: float, found: Influence) -> list[str]:
     ]
 
 
-def _doubtful(source: Source, answer: Estimate, found: Influence) -> list[str]:
+def _doubtful(source: Source, answer: Estimate, found: Influence, doubtful: tuple[Doubt, ...]) -> list[str]:
     """Where the model does not hold, and what does not belong."""
     lines = []
     odd = stretches(source.robot.joints, found.residuals)
@@ -126,7 +129,6 @@ def _doubtful(source: Source, answer: Estimate, found: Influence) -> list[str]:
         lines.append(
             f"some data do not belong to the rest (a knock, a touch, a bad sensor?): {shown}; they {what}"
         )
-    doubtful = doubts(source, found.residuals)
     if doubtful:
         lines.append(
             "the model does not hold for "

@@ -2,7 +2,8 @@
 
 Start: least squares with independent residuals (002, Eq. 11), the delay one more unknown, and what the filter makes of
 white noise taken into account (`Processing.alikeness`). Every standard deviation is
-then widened to what the residuals' own scatter says (`long_run`), never narrowed; correlations stay. What the
+then widened to what the residuals' own scatter says (`long_run`; where they are not noise, `jackknife` too), never
+narrowed; correlations stay. What the
 estimator moved away from least squares (constraints, priors) and what noise of the positions biases comes on top.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from identify.arrays import Array
 from identify.estimators.answer import Estimate
+from identify.intervals.jackknife import WINDOWS
 from identify.intervals.long_run import long_run_variance
 from identify.intervals.scores import Influence
 from identify.problem import Problem
@@ -45,8 +47,19 @@ class Spread:
     bias: Array
 
 
-def honest(problem: Problem, answer: Estimate, found: Influence, bias: Array, alike: float) -> Spread:
-    """Covariance with everything that is known to disturb it; `alike`: what the filter does to white noise."""
+def honest(
+    problem: Problem,
+    answer: Estimate,
+    found: Influence,
+    bias: Array,
+    alike: float,
+    windows: Array | None = None,
+) -> Spread:
+    """Covariance with everything that is known to disturb it.
+
+    `alike` is what the filter does to white noise; `windows` are variances from the scatter between windows of the data
+    (`jackknife`), where residuals are not noise, shape (n_base + 1,).
+    """
     information = answer.information or problem.information
     known = found.known
     rows = float(information.rows.sum())
@@ -56,7 +69,7 @@ def honest(problem: Problem, answer: Estimate, found: Influence, bias: Array, al
     spread = np.where(np.isfinite(found.spread), found.spread, 0.0)
     formal = variance * (spread + np.outer(found.sensitivity, found.sensitivity) / found.total)
     own, lag = long_run_variance(np.column_stack([found.parameters, found.delay]))
-    own = own * rows / lost
+    own = own * rows / lost if windows is None else np.maximum(own * rows / lost, windows)
     size = np.diag(formal)
     ratio = np.divide(own[:-1], size, out=np.ones_like(size), where=size > 0)
     widening = np.sqrt(np.maximum(ratio, 1.0))
@@ -67,4 +80,5 @@ def honest(problem: Problem, answer: Estimate, found: Influence, bias: Array, al
     covariance = data + np.outer(moved, moved)
     delay = float(np.sqrt(max(variance / found.total, own[-1])))
     groups = len(found.delay)
-    return Spread(covariance, data, widening, delay, 1.5 * groups / (lag + 1), lag, moved, bias)
+    degrees = 1.5 * groups / (lag + 1) if windows is None else WINDOWS - 1.0
+    return Spread(covariance, data, widening, delay, degrees, lag, moved, bias)

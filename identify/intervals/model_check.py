@@ -61,8 +61,8 @@ class Stretch:
 def torque_noise(source: Source) -> Array:
     """Standard deviation of white noise on torques as they were measured [N m, N], shape (n,).
 
-    From fourth differences: whatever the arm does is slow against the sampling. Noise that is not white is taken for too
-    little.
+    From fourth differences: whatever the arm does is slow against the sampling. Noise that is not white seems
+    smaller.
     """
     squares, count = np.zeros(len(source.robot.joints)), 0
     for data in source.datasets:

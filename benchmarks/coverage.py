@@ -1,0 +1,275 @@
+"""Do intervals hold what they promise? Seeded sessions on simulated rigs against their truth.
+
+    python benchmarks/coverage.py [--sessions 100] [--rigs sim_wam7 sim_wam7_lossy sim_panda] [--workers 2] [--first 1]
+
+Every session is recorded by the real acquisition, identified by the real code, and compared with what the simulation
+says is true; recordings are deleted. Beside it, the same data as peers treat them: all streams alike in time (no delay;
+that clocks have been fitted is a gift), least squares, and standard deviations as if every filtered sample were
+independent. Exit code 1 where a bound is missed; with fewer than 100 sessions bounds are as much wider as chance is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daq.config.session import load_session
+from heft.main import main as heft
+from identify import Dataset, Processing, Robot, base_parameters, fit
+from identify.dataset import choose_cutoff
+from identify.estimators import estimate
+from identify.hand.wrench_rows import WrenchRows, wrench_rows
+from identify.parameters import Layout
+from identify.prior import prior_of
+from identify.problem import Bounds, Problem
+from identify.result.parameters import Parameters
+from identify.robot import PriorSpread
+from identify.source import Source
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+SESSIONS = {
+    "sim_wam7": "wam7_excitation",
+    "sim_wam7_lossy": "wam7_excitation",
+    "sim_panda": "panda_excitation",
+}
+CLASSES = ("base parameters", "friction", "delays", "wrench rows", "with the prior")
+write = sys.stdout.write
+
+
+@dataclass(frozen=True)
+class Check:
+    """One quantity of one session: how far off in standard deviations, and whether its 95 % interval has the truth."""
+
+    group: str
+    name: str
+    off: float
+    inside: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One session: our checks, those of the peers' treatment, held-out error over noise floor, delay errors."""
+
+    ours: list[Check]
+    peers: list[Check]
+    floor: list[float]
+    delays: list[dict[str, float]] = field(default_factory=list)
+    failure: str = ""
+
+
+def session(rig: str, seed: int) -> Outcome:
+    """Record, identify, compare."""
+    with tempfile.TemporaryDirectory(prefix="heft-coverage-") as name:
+        folder = Path(name)
+        plan = CONFIGS / "sessions" / f"{SESSIONS[rig]}.yaml"
+        text = plan.read_text(encoding="utf-8")
+        own = load_session(plan).rig.path
+        text = text.replace(f"rig: ../rigs/{own.name}", f"rig: {CONFIGS / 'rigs' / rig}.yaml")
+        (folder / "session.yaml").write_text(text, encoding="utf-8")
+        arguments = [
+            "run",
+            str(folder / "session.yaml"),
+            "--speed",
+            "max",
+            "--seed",
+            str(seed),
+            "--no-identify",
+        ]
+        told = io.StringIO()
+        with redirect_stdout(told), redirect_stderr(told):
+            code = heft([*arguments, "--out", str(folder / "out")])
+        if code != 0:
+            return Outcome(
+                [], [], [], failure=f"{rig} seed {seed}: exit code {code}: {told.getvalue()[-300:]}"
+            )
+        recording = next((folder / "out").glob("*.mcap"))
+        truth = json.loads(next((folder / "out").glob("*.truth.json")).read_text(encoding="utf-8"))
+        simulation = load_session(folder / "session.yaml").rig.simulation
+        return compared(recording, truth, PriorSpread(**simulation.perturbation.model_dump()))
+
+
+def compared(recording: Path, truth: dict[str, Any], spread: PriorSpread) -> Outcome:
+    """Both treatments of one recording against the truth, which was drawn with this spread about the prior."""
+    from identify.recorded import robot_of
+
+    robot = robot_of(recording)
+    layout = Layout(robot.parameter_names)
+    true = np.array([truth["parameters"][name] for name in layout.names])
+    data = Dataset.from_recording(recording, robot, "identification")
+    unseen = Dataset.from_recording(recording, robot, "validation")
+    result = fit(robot, data, prior_spread=spread, validate=unseen)
+    base = base_parameters(robot)
+    ours = [
+        Check("friction" if name.startswith("joint") else "base parameters", name, *_judge(value - goal, std))
+        for name, value, goal, std in zip(
+            base.names, result.base.values, base.matrix @ true, result.base.std, strict=True
+        )
+    ]
+    delays = []
+    for stream, delay in result.delays.items():
+        off = delay.value_s - (truth["delays"][stream] - truth["delays"][delay.against])
+        ours.append(
+            Check("delays", stream, off / delay.std_s, delay.low_s <= delay.value_s - off <= delay.high_s)
+        )
+        step = float(np.median(np.diff(data.t)))
+        delays.append({"error_s": off, "std_s": delay.std_s, "bound_s": max(0.1 * step, 3 * delay.std_s)})
+    goals = dict(_quantities(layout, true, truth.get("hand")))
+    for name, interval in result.intervals.items():
+        if name in goals:
+            group = "wrench rows" if name.startswith("hand") else "with the prior"
+            inside = interval.low <= goals[name] <= interval.high
+            ours.append(Check(group, name, (interval.value - goals[name]) / interval.std, inside))
+    assert result.validation is not None
+    sensor = truth["sensors"][data.torque_stream]
+    scale = np.abs(robot.gear * robot.torque_constant)
+    noise = scale * np.sqrt(np.array(sensor["noise"]) ** 2 + np.array(sensor["resolution"]) ** 2 / 12)
+    floor = noise * np.linalg.norm(result.processing.taps(1 / np.median(np.diff(data.t))))
+    return Outcome(
+        ours,
+        list(_as_peers(robot, data, base.matrix @ true, goals)),
+        (result.validation.rms / floor).tolist(),
+        delays,
+    )
+
+
+def _quantities(layout: Layout, true: np.ndarray, hand: dict[str, Any] | None) -> Iterator[tuple[str, float]]:
+    for link in Parameters(layout, true).links:
+        yield f"{link.name}.mass", link.mass
+        yield from ((f"{link.name}.com.{axis}", float(c)) for axis, c in zip("xyz", link.com, strict=True))
+        yield from (
+            (f"{link.name}.principal_moments.{k + 1}", float(m)) for k, m in enumerate(link.principal_moments)
+        )
+    yield "total_mass", sum(link.mass for link in Parameters(layout, true).links)
+    if hand is not None:
+        yield "hand.mass", hand["mass"]
+        yield from ((f"hand.com.{axis}", c) for axis, c in zip("xyz", hand["com"], strict=True))
+        tensor = np.array(hand["inertia"])
+        for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)):
+            yield f"hand.inertia.{'xyz'[i]}{'xyz'[j]}", float(tensor[i, j])
+
+
+def _judge(off: float, std: float) -> tuple[float, bool]:
+    return float(off / std), bool(abs(off) <= 1.96 * std)
+
+
+def _as_peers(robot: Robot, data: Dataset, goal: np.ndarray, goals: dict[str, float]) -> Iterator[Check]:
+    """No delay; least squares; residuals of all samples, filtered as they are, taken for independent."""
+    processing = Processing(choose_cutoff(data))
+    source = Source.of(robot, [data], processing)
+    problem = Problem(
+        source.reduced(), base_parameters(robot), Layout(robot.parameter_names),
+        prior=prior_of(robot, None), boxes=robot.boxes, bounds=Bounds(),
+    )  # fmt: skip
+    answer = estimate(problem, "wls")
+    samples = processing.decimation(1 / source.surveys[0].sampling.step_s)
+    std = np.sqrt(np.diag(answer.covariance) / samples)
+    for name, value, true, s in zip(problem.base.names, answer.base, goal, std, strict=True):
+        yield Check(
+            "friction" if name.startswith("joint") else "base parameters", name, *_judge(value - true, s)
+        )
+    if data.wrench is None or robot.sensor is None:
+        return
+    rows = WrenchRows.joined(list(wrench_rows(robot, processing, source.surveys[0])))
+    eye = np.broadcast_to(np.eye(6), (len(rows.time), 6, 6))
+    design = np.concatenate([rows.regressor, eye], axis=2)
+    size = np.ones(6)
+    for _ in range(3):
+        X, y = (design / size[None, :, None]).reshape(-1, 16), (rows.wrench[:, :, 0] / size).ravel()
+        theta = np.linalg.lstsq(X, y, rcond=None)[0]
+        size = np.sqrt(((rows.wrench[:, :, 0] - design @ theta) ** 2).mean(axis=0))
+    std = np.sqrt(np.diag(np.linalg.inv(X.T @ X)) / samples)
+    names = ["mass", None, None, None, *(f"inertia.{pair}" for pair in ("xx", "xy", "yy", "xz", "yz", "zz"))]
+    for name, value, s in zip(names, theta, std, strict=False):
+        if name is not None and f"hand.{name}" in goals:
+            yield Check("wrench rows", f"hand.{name}", *_judge(value - goals[f"hand.{name}"], s))
+
+
+def tell(rig: str, outcomes: list[Outcome]) -> bool:
+    """The table of one rig; True if every bound holds."""
+    count = len(outcomes)
+    chance = 3 * np.sqrt(0.05 * 0.95 / count) if count < 100 else 0.0
+    good = True
+    write(f"\n{rig}: {count} sessions\n")
+    write(
+        f"{'':<18} {'95 % intervals':>15} {'rms z':>7} {'worst single':>34} {'beyond 4 sigma':>15}   "
+        "as peers do: inside, rms z\n"
+    )
+    for group in CLASSES:
+        ours = [check for outcome in outcomes for check in outcome.ours if check.group == group]
+        theirs = [check for outcome in outcomes for check in outcome.peers if check.group == group]
+        if not ours:
+            continue
+        inside = float(np.mean([check.inside for check in ours]))
+        names = sorted({check.name for check in ours})
+        share = {name: float(np.mean([c.inside for c in ours if c.name == name])) for name in names}
+        worst = min(names, key=lambda name: share[name])
+        far = float(np.mean([abs(check.off) > 4 for check in ours]))
+        ok = (
+            0.9 - chance / 2 <= inside <= 0.99 + chance / 2
+            and share[worst] >= 0.85 - chance
+            and far <= 0.01 + chance / 10
+        )
+        good &= ok
+        peers = "-"
+        if theirs:
+            peers = f"{100 * np.mean([c.inside for c in theirs]):.0f} %, {_rms(theirs):.1f}"
+        write(
+            f"{group:<18} {100 * inside:>13.1f} % {_rms(ours):>7.2f} {worst.split(' ')[0]:>24} "
+            f"{100 * share[worst]:>7.0f} % {100 * far:>13.2f} %   {peers:<20} {'ok' if ok else 'MISSED'}\n"
+        )
+    floor = float(np.sqrt(np.mean(np.array([outcome.floor for outcome in outcomes]) ** 2)))
+    delays = [delay for outcome in outcomes for delay in outcome.delays]
+    late = sum(abs(delay["error_s"]) > delay["bound_s"] for delay in delays)
+    largest = max(abs(delay["error_s"]) for delay in delays)
+    good &= floor <= 1.05 + chance / 10 and late <= 0.003 * len(delays) + (1 if count < 100 else 0)
+    write(f"held-out torque error over noise floor {floor:.3f} (at most 1.05)\n")
+    write(
+        f"delays: largest error {1e3 * largest:.3f} ms; {late} of {len(delays)} beyond 0.1 sample and 3 sigma\n"
+    )
+    return bool(good)
+
+
+def _rms(checks: list[Check]) -> float:
+    return float(np.sqrt(np.mean([min(abs(check.off), 1e6) ** 2 for check in checks])))
+
+
+def run(rig: str, sessions: int, first: int, workers: int) -> list[Outcome]:
+    """All sessions of a rig, in as many processes."""
+    found = []
+    with ProcessPoolExecutor(workers) as pool:
+        seeds = range(first, first + sessions)
+        for k, outcome in enumerate(pool.map(session, [rig] * sessions, seeds), start=1):
+            if outcome.failure:
+                raise RuntimeError(outcome.failure)
+            found.append(outcome)
+            sys.stderr.write(f"\r{rig}: {k} of {sessions}")
+    sys.stderr.write("\n")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sessions", type=int, default=100)
+    parser.add_argument("--rigs", nargs="+", choices=list(SESSIONS), default=list(SESSIONS))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--first", type=int, default=1, help="first seed")
+    arguments = parser.parse_args()
+    good = True
+    for rig in arguments.rigs:
+        good &= tell(rig, run(rig, arguments.sessions, arguments.first, arguments.workers))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
