@@ -28,7 +28,7 @@ __all__ = ["Ft300Options", "Ft300RegisterOptions", "RobotiqFt300", "RobotiqFt300
 
 _BAUD = 19200
 _BURSTS = 5  # that the stop sequence is sent in
-_ATTEMPTS = 3
+_ATTEMPTS = 5
 _QUIET_S = 0.03  # longer than from one frame to the next
 _ENDLESS_NS = 500_000_000
 _LIMIT = 0x7FFF
@@ -158,6 +158,7 @@ class RobotiqFt300(_Ft300, StreamingDriver[Any, Chunk, bytes]):
                 await self._modbus.write(*codec.STREAM)
             except (TimeoutError, ProtocolError) as exc:
                 why = exc
+                await self._stop_stream()  # it may have started, and only the answer was lost
             else:
                 return
         raise DeviceLost(

@@ -84,4 +84,5 @@ class SerialWire(Wire[Chunk, bytes]):
             self._port.offer(item if matches else self._garbled(item))
 
     def _garbled(self, data: bytes) -> bytes:
-        return bytes(byte ^ self._noise.randrange(1, 256) for byte in data)
+        """Other bytes; none of them a letter, lest garbage be a command by chance."""
+        return bytes(byte ^ self._noise.randrange(1, 256) | 0x80 for byte in data)

@@ -160,7 +160,7 @@ CASES = {
         samples=30,
         checks=True,
         nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 19200 baud: no such port"),
-        wrong=(({"unit": 10}, r"asked 3 times for registers 510 to 513: unit 9 does not answer"),),
+        wrong=(({"unit": 10}, r"asked 5 times for registers 510 to 513: unit 9 does not answer"),),
         saturates=True,
     ),
     "robotiq_ft300_registers": Case(

@@ -66,6 +66,10 @@ class Stand:
         """A fault of the device, from now on."""
         self.plant.inject(kind(device="device", at_s=self.plant.now(), **facts))
 
+    def heal(self) -> None:
+        """All faults are over."""
+        self.plant._faults.clear()
+
     async def sleep(self, seconds: float) -> None:
         await self.clock.sleep_until(self.clock.now_ns() + round(seconds * 1e9))
 
