@@ -130,7 +130,7 @@ class WireDriver(Driver, Generic[O, In, Out]):
 
     async def stop(self) -> None:
         self._stopped = True
-        if self._scope is not None:
+        if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
         if self._streaming:
             self._streaming = False

@@ -27,8 +27,8 @@ from drivers.sim.faults import Saturate, Stuck
 
 __all__ = ["AtiOptions", "AtiRdt", "OnRobotHex", "OnRobotOptions"]
 
-_STOP, _START, _START_BUFFERED, _RESET_LATCH, _BIAS = 0x0000, 0x0002, 0x0003, 0x0041, 0x0042
-_FILTER, _PERIOD = 0x0081, 0x0082
+_STOP, _START, _START_BUFFERED, _BIAS = 0x0000, 0x0002, 0x0003, 0x0042
+_PERIOD = 0x0082
 _RECORDS_PER_BUFFER = 20
 _ERROR, _SATURATED = 1 << 31, 1 << 17
 _FULL_SCALE = (1 << 31) - 1
@@ -147,19 +147,17 @@ class AtiRdt(Emulator[Any, UdpWire]):
                         self._obey(command, count, datagram.peer)
 
     def _obey(self, command: int, count: int, peer: Any) -> None:
-        match command:
-            case 0x0000:  # stop
-                self._client = None
-            case 0x0002 | 0x0003:
-                self._buffer.clear()
-                self._client = _Client(
-                    peer, self.options.first_record, count or None, command == _START_BUFFERED
-                )
-                self._changed.set()
-            case 0x0042:
-                self._tare = self._latest + self._tare
-            case _:
-                self._extra(command, count)
+        if command == _STOP:
+            self._client = None
+        elif command in (_START, _START_BUFFERED):
+            self._buffer.clear()
+            buffered = command == _START_BUFFERED
+            self._client = _Client(peer, self.options.first_record, count or None, buffered)
+            self._changed.set()
+        elif command == _BIAS:
+            self._tare = self._latest + self._tare
+        else:
+            self._extra(command, count)
 
     def _extra(self, command: int, count: int) -> None:
         """Commands of one kind of box only."""
@@ -200,7 +198,10 @@ class AtiRdt(Emulator[Any, UdpWire]):
             counts[:, columns] = _FULL_SCALE
             status |= self._saturation_bits
         ft = self.ticker.ticks(samples.t)
-        self._stuck = (self._stuck or int(ft[0])) if self.active(Stuck) else None
+        if not self.active(Stuck):
+            self._stuck = None
+        elif self._stuck is None:
+            self._stuck = int(ft[0])
         rows = zip(counts.tolist(), saturated.tolist(), ft.tolist(), samples.t.tolist(), strict=True)
         for row, at_limit, ft_sequence, t in rows:
             client = self._client

@@ -128,7 +128,10 @@ class BotaSerial(Emulator[Any, SerialWire]):
             wrench[:, columns] = self.options.force_range
             status |= _OVERRANGE
         stamps = self.ticker.ticks(samples.t)
-        self._stuck = (self._stuck or int(stamps[0])) if self.active(Stuck) else None
+        if not self.active(Stuck):
+            self._stuck = None
+        elif self._stuck is None:
+            self._stuck = int(stamps[0])
         rows = zip(wrench.tolist(), saturated.tolist(), stamps.tolist(), samples.t.tolist(), strict=True)
         for row, at_limit, stamp, t in rows:
             payload = struct.pack(

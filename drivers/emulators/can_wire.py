@@ -2,7 +2,7 @@
 
 python-can's `virtual` and `udp_multicast` have neither bit rate nor arbitration. Here all wires of one process on one
 channel share a `BusBudget`: what they send waits for its turn, and a bus that is asked for more than it can carry loses
-frames, which `overrun` counts. What goes to the host is in `load`.
+frames, which `overrun` counts.
 """
 
 from __future__ import annotations

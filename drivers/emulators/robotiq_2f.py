@@ -24,7 +24,7 @@ Positive = Annotated[float, Field(gt=0)]
 
 _ACTION, _STATUS = 0x03E8, 0x07D0
 _ACTIVATE, _GO = 0x01, 0x08
-_MOVING, _OPENING_CONTACT, _CLOSING_CONTACT, _THERE = range(4)
+_MOVING, _CLOSING_CONTACT, _THERE = 0, 2, 3  # of gOBJ
 _PENDING, _NOT_ACTIVATED, _NO_COMMUNICATION = 0x5, 0x7, 0x9
 _CLOSED = 255
 _QUIET_S = 1.0
@@ -59,7 +59,7 @@ class Robotiq2f(Emulator[Any, SerialWire]):
         super().__init__(name, options, plant)
         self._slave = ModbusSlave(options.unit, self._read, self._write)
         self._flags = 0
-        self._requested = self._speed = self._force = 0
+        self._requested = self._speed = 0
         self._active_from: float | None = None  # when activation is over [s]
         self._start_t, self._start, self._goal = 0.0, 0.0, 0.0  # of the motion [s], [counts]
         self._to_come = list(options.objects.items())
@@ -132,7 +132,7 @@ class Robotiq2f(Emulator[Any, SerialWire]):
         elif not flags & _ACTIVATE:
             self._active_from = None
         self._flags = flags
-        self._requested, self._speed, self._force = requested, registers[2] >> 8, registers[2] & 0xFF
+        self._requested, self._speed = requested, registers[2] >> 8
         if flags & _GO and self._active_from is not None and t >= self._active_from:
             self._go(t, float(requested))
 

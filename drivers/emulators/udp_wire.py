@@ -22,7 +22,6 @@ class UdpWire(Wire[Datagram, bytes]):
     def __init__(self, name: str, plant: Plant, port: int = 0) -> None:
         self._link = UdpLink(name, plant.clock, remote=None, local=(HOST, port))
         super().__init__(name, plant, self._link)
-        self._port = port
 
     @property
     def endpoint(self) -> dict[str, str | int]:
