@@ -16,8 +16,8 @@ from identify.arrays import Array
 __all__ = ["Autocorrelation", "autocorrelation"]
 
 LAGS = 40
-STRONG = 0.2  # correlation of neighbours that is worth a word
-OUTSIDE = 0.15  # share of the lags beyond the bound that is worth a word
+STRONG = 0.25  # correlation of neighbours that is worth a word
+OUTSIDE = 0.2  # share of the lags beyond the bound that is worth a word
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,15 @@ import numpy as np
 
 from identify.intervals.interval import Interval
 from identify.parameters import unit_of
+from identify.report.base_table import base_table
 from identify.report.markup import Cell, section, table, text
 from identify.report.numbers import fixed, plain, spread, unit
 from identify.result import LinkParameters, Parameters, Result
 
 __all__ = ["parameters_section"]
 
-INTERVAL = 1.96  # standard deviations: 95 %
-WIDE = 0.2  # half an interval over its value: both ends are told
+OUTSIDE = "\u2020"  # sign of a value that lies outside its interval
+CENTRED = 0.1  # of half an interval: how far from its middle a value may be to be told as value and half
 
 
 def parameters_section(result: Result) -> str:
@@ -23,7 +24,7 @@ def parameters_section(result: Result) -> str:
     prior = None if result.prior is None else Parameters(result.layout, result.prior)
     combinations = (
         f'<details class="long"><summary>All {len(result.base.names)} combinations that torques can tell'
-        f"</summary>{_base(result)}</details>"
+        f"</summary>{base_table(result)}</details>"
     )
     return section(
         "parameters",
@@ -31,6 +32,7 @@ def parameters_section(result: Result) -> str:
         _key(result, prior),
         _links(result, prior),
         _joints(result, prior),
+        _others(result),
         combinations,
     )
 
@@ -51,9 +53,17 @@ def _key(result: Result, prior: Parameters | None) -> str:
     return said + "</p>"
 
 
+def _outside(result: Result) -> str:
+    """What the sign for a value outside its interval means."""
+    return (
+        f'<p class="fine">{OUTSIDE} outside its interval: the interval weighs data and what was known before together; '
+        f"the method ({text(result.method)}) divided a sum among links in another way, for the same torques.</p>"
+    )
+
+
 def _links(result: Result, prior: Parameters | None) -> str:
     names = ["mass", "com.x", "com.y", "com.z", *(f"principal_moments.{k}" for k in (1, 2, 3))]
-    rows = []
+    rows: list[list[Cell]] = []
     for link in result.parameters.links:
         before = [None] * 7 if prior is None else _of_link(prior[link.name])
         found = [result.intervals.get(f"{link.name}.{name}") for name in names]
@@ -78,7 +88,8 @@ def _links(result: Result, prior: Parameters | None) -> str:
         "moment 3",
     ]
     caption = "Links: mass, centre of mass in the link\u2019s frame, principal moments of inertia about it"
-    return table(columns, rows, caption=caption, numeric=range(1, 8))
+    strange = any(OUTSIDE in cell.html for row in rows for cell in row)
+    return table(columns, rows, caption=caption, numeric=range(1, 8)) + (_outside(result) if strange else "")
 
 
 #: From SI to what a column shows, and how: [kg], [mm], [g m2].
@@ -118,72 +129,34 @@ def _joints(result: Result, prior: Parameters | None) -> str:
     )
 
 
+def _others(result: Result) -> str:
+    """What was estimated beside links and joints, as of a hand that a wrist sensor carries."""
+    owners = {*result.robot.links, *(joint.name for joint in result.parameters.joints), "total_mass"}
+    rows = []
+    for name, interval in result.intervals.items():
+        if name.partition(".")[0] not in owners:
+            shown, around = spread(interval.value, (interval.high - interval.low) / 2)
+            rows.append([name, shown, f"\u00b1\u202f{around}", unit(interval.unit)])
+    if not rows:
+        return ""
+    return table(["", "estimated", "\u00b1 95 %", "unit"], rows, caption="Also estimated", numeric=(1, 2))
+
+
 def _cell(
     value: float, interval: Interval | None, before: float | None, scale: float, sign: Callable[[float], str]
 ) -> Cell:
     """A value, its interval if it has one, and what was known before, one above the other."""
-    shown = sign(value * scale)
-    if interval is not None and interval.prior_dominated:
-        shown = f'<span class="vague">{shown}</span>'
-    lines = [shown]
+    lines = [sign(value * scale)]
     if interval is not None and np.isfinite(interval.std):
-        half = (interval.high - interval.low) / 2
-        if interval.prior_dominated or half > WIDE * abs(value):
-            low, high = (sign(end * scale) for end in (interval.low, interval.high))
-            lines.append(f"<small>{low} \u2026 {high}</small>")
+        low, high = interval.low * scale, interval.high * scale
+        if interval.prior_dominated:
+            lines[0] = f'<span class="vague">{lines[0]}</span>'
+        if not low <= value * scale <= high:
+            lines[0] = f"{OUTSIDE}\u202f{lines[0]}"
+        if abs((low + high) / 2 - value * scale) <= CENTRED * (high - low) / 2:
+            lines.append(f"<small>\u00b1\u202f{spread(value * scale, (high - low) / 2)[1]}</small>")
         else:
-            _, around = spread(value * scale, half * scale)
-            lines.append(f"<small>\u00b1\u202f{around}</small>")
+            lines.append(f"<small>{sign(low)} \u2026 {sign(high)}</small>")
     if before is not None:
         lines.append(f'<small class="old">{sign(before * scale)}</small>')
     return Cell("<br>".join(lines), number=True)
-
-
-def _base(result: Result) -> str:
-    before = None if result.prior is None else result.base.matrix @ result.prior
-    rows = []
-    for i, name in enumerate(result.base.names):
-        value, half = float(result.base.values[i]), INTERVAL * float(result.base.std[i])
-        shown, around = spread(value, half)
-        known = None if before is None else float(before[i])
-        small = "" if name in result.essential else " <small>small, vague</small>"
-        cells = [
-            Cell(f"{text(name)}{small}"),
-            Cell(shown, number=True),
-            Cell(f"\u00b1\u202f{around}", number=True),
-            Cell(text(unit(_unit(name))), number=False),
-        ]
-        if known is not None:
-            cells += [Cell(plain(known), number=True), Cell(_range(value, half, known))]
-        rows.append(cells)
-    columns = ["combination", "identified", "\u00b1 95 %", "unit"]
-    columns += [] if before is None else ["known before", "\u25cf identified  \u25cb before"]
-    return table(
-        columns,
-        rows,
-        caption="Combinations of parameters that torques depend on (base parameters)",
-        numeric=(1, 2, 4),
-    )
-
-
-def _unit(name: str) -> str:
-    """Of a combination: that of the parameter it is named after."""
-    return unit_of(name.split()[0])
-
-
-def _range(value: float, half: float, before: float) -> str:
-    """Identified value with its interval, and where it was before, on a scale of the row's own."""
-    reach = 1.15 * max(abs(value - before), half if np.isfinite(half) else 0.0, 1e-300)
-    middle = (value + before) / 2 if abs(value - before) > half else value
-
-    def at(x: float) -> float:
-        return float(np.clip(50 + 50 * (x - middle) / reach, 0, 100))
-
-    bar = ""
-    if np.isfinite(half):
-        low, high = at(value - half), at(value + half)
-        bar = f'<i class="interval" style="left:{low:.1f}%;width:{max(high - low, 0.5):.1f}%"></i>'
-    return (
-        f'<div class="range" aria-hidden="true">{bar}<i class="now" style="left:{at(value):.1f}%"></i>'
-        f'<i class="before" style="left:{at(before):.1f}%"></i></div>'
-    )

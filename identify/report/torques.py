@@ -16,6 +16,7 @@ __all__ = ["residuals_section", "torques_section"]
 
 POINTS = 40_000  # of all lines of the page together: it stays below 3 MB
 LEAST_POINTS = 200
+LEAST_CORRELATION = 0.4  # that the axis reaches
 
 TITLES = {"unseen": "Motion that the fit has not seen (validation)", "seen": "Motion of the fit"}
 _ZOOM = (
@@ -76,7 +77,7 @@ def residuals_section(result: Result, evidence: Evidence) -> str:
             + plot(
                 [*bounds, stems],
                 lags[-1] * 1.02,
-                Scale(-1.2, 1.2),
+                Scale.around(np.array([LEAST_CORRELATION]), found.values, zero=True),
                 label=label,
                 unit="",
                 kind="lags",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,7 +52,7 @@ def verdict(result: Result, evidence: Evidence) -> Verdict:
             ("What was identified", _identified(result, evidence)),
             ("Could it exist?", _consistent(result)),
             ("How well does it predict?", _predicts(result, evidence)),
-            ("How sure are the numbers?", result.certainty.replace("+-", "\u00b1\u202f")),
+            ("How sure are the numbers?", re.sub(r"\+- ?", "\u00b1\u202f", result.certainty)),
             ("What the data did not tell", _untold(result)),
         ),
     )

@@ -1,7 +1,10 @@
 """The page: complete, self-contained, honest, and the same for the same inputs."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,3 +160,17 @@ def test_gaps_and_rest_break_the_lines(rendered, result, evidence) -> None:
     }
     assert paths["measured"].count("M") == paths["model"].count("M") == 2
     assert paths["rest"].count("M") == 3
+
+
+def test_plotting_is_done_here_only_and_loaded_when_asked_for() -> None:
+    root = Path(__file__).parents[3]
+    users = {
+        path.relative_to(root).as_posix()
+        for package in ("drivers", "daq", "identify", "heft")
+        for path in (root / package).rglob("*.py")
+        if "matplotlib" in path.read_text(encoding="utf-8")
+    }
+    assert users == {"identify/report/figures.py"}
+    code = "import sys, identify.report; print('matplotlib' in sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "False"
