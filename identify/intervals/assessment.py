@@ -12,6 +12,7 @@ from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread, honest
 from identify.intervals.interval import Interval, quantile
 from identify.intervals.jackknife import jackknife
+from identify.intervals.long_run import long_run_variance
 from identify.intervals.model_check import Doubt, doubts, stretches
 from identify.intervals.position_noise import attenuation
 from identify.intervals.quantities import quantities
@@ -59,7 +60,7 @@ def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) ->
         low_s=alignment.delay_s - half,
         high_s=alignment.delay_s + half,
         estimated=alignment.estimated,
-        windows=_windows(alignment, found, spread) if alignment.estimated else (),
+        windows=_windows(alignment, found) if alignment.estimated else (),
     )
     lines = [*alignment.warnings, *_moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
     lines += _biased(spread, problem.base.names)
@@ -68,24 +69,33 @@ def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) ->
     return Assessment(spread, delay, found, intervals, (*lines, *said))
 
 
-def _windows(alignment: Alignment, found: Influence, spread: Spread) -> tuple[DelayWindow, ...]:
+def _windows(alignment: Alignment, found: Influence) -> tuple[DelayWindow, ...]:
     """The delay in equal parts of the rows: the whole one, moved by the local influence.
 
-    A part with a share c of the curvature knows the delay 1 / sqrt(c) less well.
+    A part with a share c of the curvature knows the delay 1 / sqrt(c) less well. How well the whole one would be known
+    is judged by what is left when every part has its own: a delay that moves must not hide in its own scatter.
     """
     count = min(WINDOWS, len(found.delay) // LEAST_ROWS)
-    if count < 2 or not spread.delay_s > 0:
+    if count < 2 or not found.delay.any():
         return ()
-    windows = []
+    places, left = [], found.delay.copy()
     for part in np.array_split(np.arange(len(found.delay)), count):
         share = float(found.curvature[part].sum() / found.curvature.sum())
         if share > 0.2 / count:
             off = float(found.delay[part].sum()) / share
-            start, end = float(found.starts[part[0]]), float(found.starts[part[-1]])
-            windows.append(
-                DelayWindow(start, end, alignment.delay_s + off, spread.delay_s / float(np.sqrt(share)))
-            )
-    return tuple(windows)
+            left[part] -= off * found.curvature[part] / found.curvature.sum()
+            places.append((part, off, share))
+    variance, _ = long_run_variance(left[:, None])
+    std = float(np.sqrt(variance[0] * count / (count - 1)))
+    return tuple(
+        DelayWindow(
+            float(found.starts[part[0]]),
+            float(found.starts[part[-1]]),
+            alignment.delay_s + off,
+            std / float(np.sqrt(share)),
+        )
+        for part, off, share in places
+    )
 
 
 def _moves(delay: Delay) -> list[str]:

@@ -69,7 +69,8 @@ def honest(
     spread = np.where(np.isfinite(found.spread), found.spread, 0.0)
     formal = variance * (spread + np.outer(found.sensitivity, found.sensitivity) / found.total)
     own, lag = long_run_variance(np.column_stack([found.parameters, found.delay]))
-    own = own * rows / lost if windows is None else np.maximum(own * rows / lost, windows)
+    own = own * rows / lost
+    own = own if windows is None else np.maximum(own, windows)
     size = np.diag(formal)
     ratio = np.divide(own[:-1], size, out=np.ones_like(size), where=size > 0)
     widening = np.sqrt(np.maximum(ratio, 1.0))

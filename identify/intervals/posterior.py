@@ -91,7 +91,7 @@ def posterior(chart: Chart, matrix: Array, base: Array, covariance: Array) -> Po
     std = np.sqrt(np.diag(covariance)[known])
     correlation = covariance[np.ix_(known, known)] / np.outer(std, std)
     values, vectors = np.linalg.eigh(correlation)
-    whiten = (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1]))).T / std
+    whiten = (vectors / np.sqrt(np.maximum(values, 1e-12))).T / std
 
     x = np.zeros(len(chart.layout))
     d, D = chart.at(x)
