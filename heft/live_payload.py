@@ -40,8 +40,8 @@ from drivers.stream import Stream
 from heft.attachments import attachments_of
 from heft.exit_codes import of_state
 from heft.terminal.payloads import describe_payload
+from heft.thinker import Thinker
 from identify.payload.events import Signal, SignalKind
-from identify.payload.live import LivePayload
 from identify.payload.pickups import Pickup
 from identify.payload.prior import ObjectPrior
 from identify.payload.recorded import HAND_NOTE, hand_of
@@ -82,7 +82,7 @@ class Tally:
 
 
 class PayloadService(Observer):
-    """Takes every block, thinks in a thread of its own, and tells of pick-ups on the bus, by MQTT and to `tell`.
+    """Takes every block, lets a process of its own think, and tells of pick-ups on the bus, by MQTT and to `tell`.
 
     Nothing that it hears by MQTT moves the arm: an event only says when to look at the weight. `on_pickup` is called
     once for each, when the weight is confirmed.
@@ -90,7 +90,7 @@ class PayloadService(Observer):
 
     def __init__(
         self,
-        live: LivePayload,
+        thinker: Thinker,
         reporter: Reporter,
         streams: Mapping[str, Stream],
         *,
@@ -102,12 +102,13 @@ class PayloadService(Observer):
         on_pickup: Callable[[], None] = lambda: None,
         attachments: Mapping[str, bytes] | None = None,
     ) -> None:
-        self._live, self._reporter, self._streams = live, reporter, streams
+        self._thinker, self._reporter, self._streams = thinker, reporter, streams
         self._clock, self._cell, self._out, self._link = clock, cell, out, link
         self._tell, self._on_pickup, self._attachments = tell, on_pickup, attachments or {}
         self.host: Host | None = None
         self.tally = Tally()
         self._blocks: deque[Block] = deque()
+        self._signals: deque[Signal] = deque()
         self._earlier: deque[Block] = deque()
         self._work = asyncio.Event()
         self._keeping: _Keeping | None = None
@@ -116,14 +117,15 @@ class PayloadService(Observer):
             link.hear(mqtt_topics.gripper_event(cell), self._heard)
 
     def block(self, block: Block) -> None:
-        self._blocks.append(block)
         self._earlier.append(block)
         now_ns = int(block.host_ns[-1])
         while int(self._earlier[0].host_ns[-1]) < now_ns - _EARLIER_NS:
             self._earlier.popleft()
         if self._keeping is not None:
             self._keeping.recorder.block(block)
-        self._work.set()
+        if block.stream.name in self._thinker.wanted:
+            self._blocks.append(block)
+            self._work.set()
 
     async def run(self) -> None:
         """Until cancelled; simulated time stands still while it thinks."""
@@ -131,9 +133,11 @@ class PayloadService(Observer):
             while True:
                 await self._work.wait()
                 self._work.clear()
-                blocks = [self._blocks.popleft() for _ in range(len(self._blocks))]
+                blocks, signals = tuple(self._blocks), tuple(self._signals)
+                self._blocks.clear()
+                self._signals.clear()
                 with self._clock.hold():
-                    for pickup in await asyncio.to_thread(self._live.take, blocks):
+                    for pickup in await self._thinker.take(blocks, signals):
                         await self._news(pickup)
                     await self._end_recording()
         finally:
@@ -146,6 +150,8 @@ class PayloadService(Observer):
             facts["latency_s"] = self._clock.now_ns() * 1e-9 - pickup.t_signal
             self.tally.latencies.append(facts["latency_s"])
         self.tally.payloads[pickup.number] = facts
+        if self._keeping is not None and self._keeping.pickup.number == pickup.number:
+            self._keeping.pickup = pickup
         if self.host is not None:
             self.host.publish(topics.PAYLOAD, facts)
         if self._link is not None:
@@ -168,8 +174,8 @@ class PayloadService(Observer):
             recorder.attach(name, "application/octet-stream", data)
         for stream in self._streams.values():
             recorder.describe(stream)
-        if self._live.hand is not None:
-            recorder.note(HAND_NOTE, {"hand": self._live.hand.to_dict()})
+        if self._thinker.hand is not None:
+            recorder.note(HAND_NOTE, {"hand": self._thinker.hand.to_dict()})
         if pickup.source == "mqtt":
             self._record_signal(recorder, pickup.t_signal, SignalKind.HELD)
         for block in self._earlier:
@@ -209,7 +215,7 @@ class PayloadService(Observer):
             return
         host_s = event.ts - self._clock.utc_offset_ns * 1e-9
         target = event.facts.get("object")
-        self._live.signal(Signal(host_s, kind, "mqtt", None if target is None else str(target)))
+        self._signals.append(Signal(host_s, kind, "mqtt", None if target is None else str(target)))
 
 
 def run_live(arguments: argparse.Namespace) -> int:
@@ -262,13 +268,10 @@ async def _serve(arguments: argparse.Namespace) -> int:
             )
         streams = {stream.name: stream for stream in host.streams}
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
+        hand = None if arguments.bare is None else hand_of(arguments.bare, robot)
+        prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
         service = PayloadService(
-            LivePayload(
-                streams,
-                robot,
-                hand=None if arguments.bare is None else hand_of(arguments.bare, robot),
-                prior=ObjectPrior(dimensions=arguments.dimensions, density=arguments.density),
-            ),
+            await stack.enter_async_context(Thinker(streams, robot, hand, prior)),
             Reporter(
                 sensor_in_flange(robot), origin=clock.now_ns() * 1e-9, library=load_objects(arguments.objects)
             ),

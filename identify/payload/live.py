@@ -16,7 +16,7 @@ from drivers.block import Block
 from drivers.stream import Stream
 from identify.arrays import Array
 from identify.payload.align import Aligner, Samples
-from identify.payload.events import GripperSignals, Signal
+from identify.payload.events import GripperSignals, Signal, SignalKind
 from identify.payload.hand import Hand, fit_hand, sensor_of
 from identify.payload.pickups import Pickup, PickupFollower
 from identify.payload.prior import ObjectPrior
@@ -24,7 +24,7 @@ from identify.payload.recursive import WristSensor
 from identify.payload.streams import LiveStamps, PayloadStreams
 from identify.robot import Robot
 
-__all__ = ["LivePayload"]
+__all__ = ["LivePayload", "rehearse"]
 
 KEPT_S = 20.0  # of bare motion
 MOVING = 0.05  # [rad/s] of any joint
@@ -162,3 +162,18 @@ class LivePayload:
 def _joined(parts: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
     times, values = zip(*parts, strict=True)
     return np.concatenate(times), np.concatenate(values)
+
+
+def rehearse(robot: Robot, rate_hz: float) -> None:
+    """Everything once on made-up samples: what is compiled or loaded at first use must not delay the first pick-up."""
+    t = np.arange(600) / rate_hz
+    q = np.zeros((len(t), len(robot.joints))) + 0.1 * np.sin(3 * t)[:, None]
+    aligner = Aligner(robot, rate_hz)
+    aligner.motion(t, q)
+    aligner.wrench(t, np.random.default_rng(0).standard_normal((len(t), 6)))
+    samples = aligner.ready()
+    if samples is not None:
+        fit_hand(lambda delay: samples, robot.gravity)
+        follower = PickupFollower(None, robot.gravity)
+        follower.signal(Signal(float(t[300]), SignalKind.HELD, "rehearsal"))
+        follower.take(samples)
