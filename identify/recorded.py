@@ -6,6 +6,7 @@ cut into Blocks, live, replayed or from the file.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,18 +17,22 @@ from identify.blas import one_thread
 from identify.errors import DataError
 
 if TYPE_CHECKING:
+    from daq.recording import Segment
     from identify.consistency import Level
     from identify.dataset import Dataset
     from identify.result import Result
     from identify.robot import Robot
 
-__all__ = ["identify_recordings", "robot_of"]
+__all__ = ["datasets_of", "identify_recordings", "robot_of", "sections"]
 
 #: Folder of a recording's attachments that hold the session's configuration, and the robot's file in it.
 CONFIGURATION = "configuration/"
 ROBOT_FILE = CONFIGURATION + "robot.yaml"
 #: What segments of a session are for.
 IDENTIFICATION, VALIDATION = "identification", "validation"
+#: Data that are held in memory at once [ns of session], and read around them to place their edges.
+SECTION_NS = 120_000_000_000
+AROUND_NS = 1_000_000_000
 
 
 @one_thread()
@@ -48,22 +53,66 @@ def identify_recordings(
     from identify.result.provenance import RecordingOrigin
 
     robot = robot_of(files[0]) if robot is None else robot
-    data = [_dataset(file, robot, IDENTIFICATION) for file in files]
+    data = [part for file in files for part in datasets_of(file, robot, IDENTIFICATION)]
     recordings = [RecordingOrigin.of(file, IDENTIFICATION) for file in files]
     if validate is not None:
-        unseen = [_dataset(validate, robot, None)]
+        unseen = datasets_of(validate, robot, None)
         recordings.append(RecordingOrigin.of(validate, VALIDATION))
     else:
-        unseen = [_dataset(file, robot, VALIDATION) for file in files if _has(file, VALIDATION)]
+        marked = [file for file in files if _has(file, VALIDATION)]
+        unseen = [part for file in marked for part in datasets_of(file, robot, VALIDATION)]
     result = fit(robot, data, method, level, validate=unseen or None, progress=progress)
     return replace(result, provenance=replace(result.provenance, recordings=tuple(recordings)))
 
 
-def _dataset(file: Path, robot: Robot, use: str | None) -> Dataset:
-    """Known by the recording's name alone: where it lies, and on which machine, is no part of the answer."""
-    from identify.dataset import Dataset
+def datasets_of(file: Path, robot: Robot, use: str | None) -> list[Dataset]:
+    """A recording's data for a use, known by its name alone: where it lies is no part of the answer.
 
-    return replace(Dataset.from_recording(file, robot, use), source=file.name)
+    Of a long session it is several, on disk and on one axis of time: it needs no more memory than a short one.
+    """
+    import numpy as np
+
+    from daq.recording import Recording
+    from identify.dataset import Dataset
+    from identify.dataset.survey import LEAST_TRAVEL
+
+    recording = Recording.open(file)
+    parts = sections(recording.segments, use or IDENTIFICATION)
+    if len(parts) <= 1:
+        return [replace(Dataset.from_recording(recording, robot, use), source=file.name)]
+    found: list[Dataset] = []
+    refused: list[str] = []
+    for start_ns, end_ns in parts:
+        try:
+            data = Dataset.from_recording(recording.part(start_ns, end_ns, AROUND_NS), robot, use)
+            travel = float(np.ptp(data.q, axis=0).max())
+            if travel < LEAST_TRAVEL:
+                raise DataError(f"{file}: no joint moves more than {travel:.2g} rad")
+        except DataError as exc:
+            refused.append(str(exc))
+        else:
+            since_s = (start_ns - parts[0][0]) * 1e-9
+            found.append(replace(data, t=since_s + data.t, source=file.name).on_disk())
+    if not found:
+        raise DataError(refused[0])
+    if refused:
+        note = f"{len(refused)} of {len(parts)} sections of the session are not used: {refused[0]}"
+        found[0] = replace(found[0], notes=(*found[0].notes, note))
+    return found
+
+
+def sections(segments: Sequence[Segment], use: str) -> list[tuple[int, int]]:
+    """Host times [ns] from and to, of the segments for a use: cut evenly where they are longer than a section."""
+    found = []
+    for segment in segments:
+        if segment.use == use:
+            count = max(1, -(-(segment.end_ns - segment.start_ns) // SECTION_NS))
+            edges = [
+                segment.start_ns + i * (segment.end_ns - segment.start_ns) // count for i in range(count + 1)
+            ]
+            found += list(itertools.pairwise(edges))
+    whole = sum(end_ns - start_ns for start_ns, end_ns in found)
+    return found if whole > SECTION_NS else found[:1]
 
 
 def _has(file: Path, use: str) -> bool:

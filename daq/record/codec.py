@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,7 +14,7 @@ from daq.errors import RecordingError
 from drivers.block import Block
 from drivers.stream import Stream
 
-__all__ = ["DTYPES", "VERSION", "decode", "decode_runs", "encode", "size_of", "split", "times"]
+__all__ = ["DTYPES", "VERSION", "decode", "decode_rows", "decode_runs", "encode", "size_of", "split", "times"]
 
 MAGIC = b"HEFT"
 VERSION = 1
@@ -92,38 +93,41 @@ def times(data: bytes) -> tuple[int, NDArray[np.int64]]:
 
 def decode_runs(messages: Iterable[bytes], stream: Stream) -> Iterator[Block]:
     """Blocks as `decode` gives them, with those joined that continue each other: faster where Blocks are short."""
-    run: list[bytes] = []
-    following = 0  # sequence number of the Block that would continue the run
-    for data in messages:
-        if len(data) < HEADER.size:
-            decode(data, stream)  # raises
-        _, _, _, n, _, sequence, _, _ = HEADER.unpack_from(data)
-        alike = run and data[:16] == run[0][:16] and data[24:32] == run[0][24:32] and len(data) == len(run[0])
-        if not alike or sequence != following or len(run) == RUN_LIMIT:
-            yield from _joined(run, stream)
-            run = []
-        run.append(data)
-        following = sequence + n
-    yield from _joined(run, stream)
+    for _, group in itertools.groupby(messages, len):
+        run = iter(group)
+        while part := list(itertools.islice(run, RUN_LIMIT)):
+            rows = np.frombuffer(b"".join(part), np.uint8).reshape(len(part), -1)
+            if rows.shape[1] < HEADER.size:
+                decode(part[0], stream)  # raises
+            yield from decode_rows(rows, stream)
 
 
-def _joined(run: list[bytes], stream: Stream) -> Iterator[Block]:
-    """One Block of Blocks that have the same header (but for the sequence number) and length."""
-    if not run:
+def decode_rows(rows: NDArray[np.uint8], stream: Stream) -> Iterator[Block]:
+    """Blocks of one length, one per row (m, length): those with one header that continue each other are joined."""
+    if not len(rows):
         return
-    first = decode(run[0], stream)
-    if len(run) == 1 or not len(first):
-        yield from (decode(data, stream) for data in run)
+    first = decode(rows[0].tobytes(), stream)
+    n = len(first)
+    numbers = np.ascontiguousarray(rows[:, 16:24]).view("<i8")[:, 0]
+    same = (rows[:, :16] == rows[0, :16]).all(axis=1) & (rows[:, 24:32] == rows[0, 24:32]).all(axis=1)
+    if not n or not same.all():
+        yield from (decode(row.tobytes(), stream) for row in rows)
         return
+    edges = [0, *(np.flatnonzero(np.diff(numbers) != n) + 1).tolist(), len(rows)]
+    for start, end in itertools.pairwise(edges):
+        yield _joined(rows[start:end], first)
+
+
+def _joined(rows: NDArray[np.uint8], first: Block) -> Block:
+    """One Block of Blocks that have the same header as `first` (but for the sequence number) and length."""
     n, k = first.values.shape
-    rows = np.frombuffer(b"".join(run), np.uint8).reshape(len(run), -1)
-    flags = HEADER.unpack_from(run[0])[2]
+    _, _, flags, _, _, sequence, _, _ = HEADER.unpack_from(rows[0].tobytes())
     at = HEADER.size
 
     def take(dtype: np.dtype[Any], width: int) -> NDArray[Any]:
         nonlocal at
         start, at = at, at + n * width * dtype.itemsize
-        return np.ascontiguousarray(rows[:, start:at]).view(dtype).reshape(len(run) * n, width)
+        return np.ascontiguousarray(rows[:, start:at]).view(dtype).reshape(len(rows) * n, width)
 
     time = np.dtype("<i8")
     host_ns = take(time, 1)[:, 0]
@@ -131,7 +135,7 @@ def _joined(run: list[bytes], stream: Stream) -> Iterator[Block]:
     ticks = take(time, 1)[:, 0] if flags & HAS_TICKS else None
     values = take(first.values.dtype, k)
     validity = take(np.dtype(np.uint8), k) if flags & HAS_VALIDITY else np.zeros(values.shape, np.uint8)
-    yield Block(stream, first.sequence, host_ns, values, validity, request_ns, ticks)
+    return Block(first.stream, sequence, host_ns, values, validity, request_ns, ticks)
 
 
 def _head(data: bytes, at: int, stream: Stream) -> tuple[int, int, int, int, np.dtype[Any], int]:

@@ -10,10 +10,12 @@ from io import BytesIO
 from typing import BinaryIO, NamedTuple
 
 import lz4.frame
+import numpy as np
 import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import Channel
+from numpy.typing import NDArray
 
 from daq.record import layout
 from daq.record.extent import Extent
@@ -29,6 +31,7 @@ __all__ = [
     "entry_at",
     "messages",
     "survey",
+    "uniform",
     "unpack",
 ]
 
@@ -152,6 +155,29 @@ def messages(data: bytes, channel: int | None = None) -> Iterator[Message]:
         end += RECORD.size + length
         if opcode == Opcode.MESSAGE and (channel is None or number == channel) and start <= end <= size:
             yield Message(number, log_ns, publish_ns, start, end)
+
+
+def uniform(data: bytes, channel: int) -> NDArray[np.uint8] | None:
+    """All messages of an unpacked chunk as rows of bytes, where they are of one channel and length; else None.
+
+    So it is with Blocks of one length, and then nothing is done for each of them.
+    """
+    at = 0
+    while at + _MESSAGE.size <= len(data):
+        opcode, length = RECORD.unpack_from(data, at)
+        if opcode == Opcode.MESSAGE:
+            break
+        at += RECORD.size + length
+    else:
+        return None
+    size = RECORD.size + length
+    if (len(data) - at) % size or size <= _MESSAGE.size:
+        return None
+    rows = np.frombuffer(data, np.uint8, offset=at).reshape(-1, size)
+    head = RECORD.size + 2  # and the channel
+    if _MESSAGE.unpack_from(data, at)[2] != channel or (rows[:, :head] != rows[0, :head]).any():
+        return None
+    return rows[:, _MESSAGE.size :]
 
 
 def survey(data: bytes, known: Mapping[int, Channel]) -> Survey:

@@ -72,7 +72,8 @@ class Columns:
     @property
     def gaps(self) -> list[tuple[int, int]]:
         """Samples missing between the first and the last: number of the first missing one, and how many."""
-        numbers = np.unique(self.sequence)
+        steps = np.diff(self.sequence)
+        numbers = self.sequence if np.all(steps > 0) else np.unique(self.sequence)
         jumps = np.flatnonzero(np.diff(numbers) > 1)
         return [(int(numbers[i]) + 1, int(numbers[i + 1] - numbers[i]) - 1) for i in jumps]
 

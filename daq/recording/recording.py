@@ -16,10 +16,10 @@ from mcap.exceptions import McapError
 
 from daq.errors import RecordingError
 from daq.record import layout
-from daq.record.codec import decode, decode_runs
+from daq.record.codec import decode, decode_rows, decode_runs
 from daq.record.extent import Extent
 from daq.record.file import MAGIC
-from daq.recording.chunks import ChunkEntry, DamageError, Encoded, messages, survey, unpack
+from daq.recording.chunks import ChunkEntry, DamageError, Encoded, messages, survey, uniform, unpack
 from daq.recording.columns import NO_TIME, Columns
 from daq.recording.contents import Contents, read_attachment, read_index
 from daq.recording.event import Event, Segment, segments
@@ -56,6 +56,7 @@ class Recording:
             elif channel.topic == layout.EVENT_TOPIC:
                 self._event_channel = number
         self.streams: Mapping[str, Stream] = streams
+        self._part: tuple[int, int, int] | None = None  # host times of segments, and samples around them [ns]
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
@@ -111,12 +112,22 @@ class Recording:
             tuple(notes),
         )
 
+    def part(self, start_ns: int, end_ns: int, around_ns: int = 0) -> Self:
+        """The same recording cut to an interval of host time: its segments, and samples up to `around_ns` around it.
+
+        For sessions that are too long to be held in memory at once.
+        """
+        part = type(self)(self.path, self._contents)
+        part._part = (start_ns, end_ns, around_ns)
+        return part
+
     def blocks(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Iterator[Block]:
         """Blocks of a stream as they were recorded, cut to samples with `start_ns <= host time < end_ns`.
 
         One chunk is in memory at a time; chunks outside the interval are not read.
         """
         stream = self._stream(name)
+        start_ns, end_ns = self._limits(start_ns, end_ns)
         for data in self._messages(name, start_ns, end_ns):
             yield from _cut(decode(data, stream), start_ns, end_ns)
 
@@ -128,7 +139,8 @@ class Recording:
     def encoded(self, name: str, entry: ChunkEntry) -> list[Encoded]:
         """A stream's Blocks in one of its chunks, as they stand there; none where it is damaged."""
         with self.path.open("rb") as file:
-            return self._encoded(file, entry, self._channels[name])
+            data = self._unpack(file, entry)
+        return [] if data is None else list(_messages(data, self._channels[name]))
 
     def channel(self, name: str) -> int:
         """Number of the channel with a stream's Blocks."""
@@ -139,26 +151,34 @@ class Recording:
     def event_texts(self) -> Iterator[Encoded]:
         """Events as they stand in the file, JSON texts, in its order."""
         if self._event_channel is not None:
-            yield from self._read(self._event_channel)
+            for data in self._read(self._event_channel, None, None):
+                yield from _messages(data, self._event_channel)
 
     def columns(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Columns:
         """All samples of a stream (with `start_ns <= host time < end_ns`) as arrays."""
         stream = self._stream(name)
-        runs = decode_runs(self._messages(name, start_ns, end_ns), stream)
+        start_ns, end_ns = self._limits(start_ns, end_ns)
+        runs = self._runs(name, start_ns, end_ns)
         return Columns.of(stream, (part for run in runs for part in _cut(run, start_ns, end_ns)))
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """What happened, in the order of time."""
-        if self._event_channel is None:
-            return ()
-        found = map(Event.from_json, self._channel(self._event_channel))
+        found = (Event.from_json(text.data) for text in self.event_texts)
         return tuple(sorted(found, key=lambda event: event.t_ns))
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Parts of the session with a purpose, in the order of their starts."""
-        return segments(self.events, self.span_ns[1])
+        found = segments(self.events, self.span_ns[1])
+        if self._part is None:
+            return found
+        first_ns, last_ns, _ = self._part
+        return tuple(
+            replace(s, start_ns=max(s.start_ns, first_ns), end_ns=min(s.end_ns, last_ns))
+            for s in found
+            if s.start_ns < last_ns and s.end_ns > first_ns
+        )
 
     @property
     def metadata(self) -> Mapping[str, Mapping[str, str]]:
@@ -225,7 +245,7 @@ class Recording:
         for name, stream in sorted(self.streams.items()):
             total.update(json.dumps(stream.to_dict()).encode())
             parts = [hashlib.sha256() for _ in range(6)]
-            for run in decode_runs(self._messages(name), stream):
+            for run in self._runs(name, None, None):
                 none = np.full(len(run), NO_TIME)
                 arrays = (
                     np.arange(run.sequence, run.next_sequence),
@@ -241,6 +261,14 @@ class Recording:
                 total.update(part.digest())
         return total.hexdigest()
 
+    def _limits(self, start_ns: int | None, end_ns: int | None) -> tuple[int | None, int | None]:
+        """Host times that samples are asked for, inside the part that this is."""
+        if self._part is None:
+            return start_ns, end_ns
+        first_ns, last_ns, around_ns = self._part
+        low, high = first_ns - around_ns, last_ns + around_ns
+        return low if start_ns is None else max(low, start_ns), high if end_ns is None else min(high, end_ns)
+
     def _stream(self, name: str) -> Stream:
         try:
             return self.streams[name]
@@ -248,21 +276,27 @@ class Recording:
             known = ", ".join(self.streams) or "none"
             raise RecordingError(f"{self.path}: no stream {name!r}; there are: {known}") from None
 
-    def _messages(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Iterator[bytes]:
+    def _messages(self, name: str, start_ns: int | None, end_ns: int | None) -> Iterator[bytes]:
         """Blocks of a stream, encoded, from the chunks that may have samples in an interval."""
-        if end_ns is not None:  # a Block is logged at its last sample, and may begin this much earlier
-            end_ns += self._contents.extents.get(name, Extent()).longest_ns
-        return self._channel(self._channels[name], start_ns, end_ns)
+        for data in self._read(self._channels[name], start_ns, self._latest(name, end_ns)):
+            yield from (message.data for message in _messages(data, self._channels[name]))
 
-    def _channel(
-        self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
-    ) -> Iterator[bytes]:
-        """Messages of a channel, from the chunks with log times in `start_ns <= t < latest_ns`."""
-        return (message.data for message in self._read(channel, start_ns, latest_ns))
+    def _runs(self, name: str, start_ns: int | None, end_ns: int | None) -> Iterator[Block]:
+        """The same as Blocks, those joined that continue each other in a chunk."""
+        channel, stream = self._channels[name], self.streams[name]
+        for data in self._read(channel, start_ns, self._latest(name, end_ns)):
+            rows = uniform(data, channel)
+            if rows is not None:
+                yield from decode_rows(rows, stream)
+            else:
+                yield from decode_runs((message.data for message in _messages(data, channel)), stream)
 
-    def _read(
-        self, channel: int, start_ns: int | None = None, latest_ns: int | None = None
-    ) -> Iterator[Encoded]:
+    def _latest(self, name: str, end_ns: int | None) -> int | None:
+        """A Block is logged at its last sample, and may begin earlier by the length of the longest one."""
+        return None if end_ns is None else end_ns + self._contents.extents.get(name, Extent()).longest_ns
+
+    def _read(self, channel: int, start_ns: int | None, latest_ns: int | None) -> Iterator[bytes]:
+        """Unpacked chunks with messages of a channel and log times in `start_ns <= t < latest_ns`."""
         with self.path.open("rb") as file:
             for entry in self._contents.chunks:
                 if (
@@ -270,13 +304,9 @@ class Recording:
                     and (start_ns is None or entry.end_ns >= start_ns)
                     and (latest_ns is None or entry.start_ns < latest_ns)
                 ):
-                    yield from self._encoded(file, entry, channel)
-
-    def _encoded(self, file: BinaryIO, entry: ChunkEntry, channel: int) -> list[Encoded]:
-        data = self._unpack(file, entry)
-        if data is None:
-            return []
-        return [Encoded(m.log_ns, data[m.start : m.end]) for m in messages(data, channel)]
+                    data = self._unpack(file, entry)
+                    if data is not None:
+                        yield data
 
     def _unpack(self, file: BinaryIO, entry: ChunkEntry) -> bytes | None:
         """A chunk's records; None, and entered as damaged, where they are not what was written."""
@@ -303,6 +333,11 @@ def _contents(path: Path, file: BinaryIO) -> Contents:
         if contents.complete:
             contents.notes.append(f"read without the index: {exc}")
         return contents
+
+
+def _messages(data: bytes, channel: int) -> Iterator[Encoded]:
+    """Of a channel, in an unpacked chunk."""
+    return (Encoded(m.log_ns, data[m.start : m.end]) for m in messages(data, channel))
 
 
 def _stream(path: Path, topic: str, metadata: Mapping[str, str]) -> Stream:

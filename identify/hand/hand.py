@@ -19,6 +19,7 @@ __all__ = ["Hand", "identify_hand"]
 NAMES = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 UNKNOWNS = 22  # ten numbers, six biases, six drifts
 LEAST_ROWS = 40
+MOST_S = 600.0  # of motion: a longer session is looked at here and there, so that memory is bounded
 ROUNDS = 8
 SETTLED_S = 1e-8
 REACH = 0.03  # delay times cut-off that one expansion is good for
@@ -63,11 +64,10 @@ def _rows(source: Source, lag_s: float) -> WrenchRows | None:
     robot = source.robot
     if robot.sensor is None:
         return None
+    surveys = [found for found in source.surveys if found.data.wrench is not None]
+    every = max(1, round(sum(found.data.duration_s for found in surveys) / MOST_S))
     parts = [
-        part
-        for found in source.surveys
-        if found.data.wrench is not None
-        for part in wrench_rows(robot, source.processing, found, lag_s)
+        part for found in surveys[::every] for part in wrench_rows(robot, source.processing, found, lag_s)
     ]
     rows = WrenchRows.joined(parts) if parts else None
     return rows if rows is not None and len(rows.time) >= LEAST_ROWS else None
