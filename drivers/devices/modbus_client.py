@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from drivers.clock import Clock
 from drivers.codecs import modbus
+from drivers.devices.wire_driver import SECOND_LOOK_S
 from drivers.transports.transport import Chunk, Transport
 
 __all__ = ["ModbusClient", "Reply"]
@@ -61,18 +62,23 @@ class ModbusClient:
         async with self._turn:
             await self._quiet()
             request_ns = await self._line.send(request)
-            async with asyncio.timeout(self._timeout_s):
-                frame, host_ns = await self._answer()
+            received = bytearray()
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    frame, host_ns = await self._answer(received)
+            except TimeoutError:  # a host that has stalled looks once more
+                async with asyncio.timeout(SECOND_LOOK_S):
+                    frame, host_ns = await self._answer(received)
             return frame, request_ns, host_ns
 
-    async def _answer(self) -> tuple[bytes, int]:
-        received = b""
+    async def _answer(self, received: bytearray) -> tuple[bytes, int]:
+        """A whole answer; `received` keeps what has come of it so far."""
         while True:
             for chunk in await self._line.receive():
                 received += chunk.data
-                length = modbus.response_bytes(received)
+                length = modbus.response_bytes(bytes(received))
                 if length is not None and len(received) >= length:
-                    return received[:length], chunk.host_ns
+                    return bytes(received[:length]), chunk.host_ns
 
     async def _quiet(self) -> None:
         """Wait until the line is; what comes before a request is no answer to it."""

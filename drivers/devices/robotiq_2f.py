@@ -209,7 +209,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
         raise CommandError(
             self.name,
             f"{self.line.where}: no confirmation of a command after {_ATTEMPTS} attempts "
-            f"({why or 'no answer'}); {self.CHECK}",
+            f"({str(why) or 'no answer'}); {self.CHECK}",
         )
 
     @property

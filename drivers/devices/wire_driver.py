@@ -31,7 +31,7 @@ from drivers.errors import ConnectError, DeviceLost, HeftError
 from drivers.stream import Stream
 from drivers.transports.transport import Transport
 
-__all__ = ["NonNegative", "Positive", "WireDriver", "WireOptions"]
+__all__ = ["SECOND_LOOK_S", "NonNegative", "Positive", "WireDriver", "WireOptions"]
 
 NonNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
@@ -40,6 +40,8 @@ O = TypeVar("O", bound="WireOptions")  # noqa: E741 - options
 In = TypeVar("In")
 Out = TypeVar("Out")
 
+#: How long what a stalled host has missed may take to be read [s].
+SECOND_LOOK_S = 0.01
 _RETRY_NS = 100_000_000  # between two attempts to reconnect
 
 
@@ -180,14 +182,19 @@ class WireDriver(Driver, Generic[O, In, Out]):
             self._line = None
 
     async def _within(self, timeout_s: float) -> list[In] | None:
-        """What comes within a time [s], or at least what is there already; None: nothing, or stopped."""
-        try:
-            async with asyncio.timeout(timeout_s) as self._scope:
-                return await self.line.receive()
-        except TimeoutError:
-            return None
-        finally:
-            self._scope = None
+        """What comes within a time [s], or at least what is there already; None: nothing, or stopped.
+
+        A host that has stalled finds its time over before it has looked: so it looks once more.
+        """
+        for patience_s in (timeout_s, SECOND_LOOK_S if timeout_s else 0.0):
+            try:
+                async with asyncio.timeout(patience_s) as self._scope:
+                    return await self.line.receive()
+            except TimeoutError:
+                continue
+            finally:
+                self._scope = None
+        return None
 
     async def _drain(self) -> None:
         """Forget what has arrived: it answers to what was asked before."""

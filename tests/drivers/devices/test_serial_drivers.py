@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import numpy as np
 import pytest
@@ -187,3 +188,25 @@ async def test_gripper_on_a_bad_line_still_grips(emulated, driver, bench):
             await read(gripper, 1)
         assert gripper.held
         assert np.isclose(fingers._position(bench.now()), 75)
+
+
+# -- a host that stalls ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["bota_serial", "robotiq_ft300", "robotiq_2f", "amt21"])
+async def test_a_host_that_stalls_for_longer_than_the_timeout_loses_no_device(emulated, driver, kind):
+    options = {
+        "bota_serial": {"configure_wait_s": 0.02},
+        "robotiq_ft300": {"stop_s": 0.03},
+        "robotiq_2f": {"answer_s": 0.05},
+        "amt21": {"encoders": {"joint1": {}}},
+    }[kind]
+    async with (
+        emulated(kind) as device,
+        driver(kind, device, port="x", timeout_s=0.1, **options) as reader,
+    ):
+        async for block in reader:
+            if block.next_sequence in range(2, 6):
+                time.sleep(0.15)  # noqa: ASYNC251 - this is the stall
+            if block.next_sequence > 20:
+                await reader.stop()
