@@ -17,7 +17,7 @@ from identify.robot import Robot
 
 __all__ = ["Source"]
 
-KEPT_BYTES = 24e6  # rows that are kept for a second look; longer data are read and filtered again
+KEPT_BYTES = 12e6  # rows that are kept for a second look; longer data are read and filtered again
 
 
 @dataclass(frozen=True)

@@ -130,8 +130,8 @@ def _losses(
     """What is missing of the segments, refused where it is too much."""
     notes = []
     first, last = min(q.t[0], tau.t[0]), max(q.t[-1], tau.t[-1])
-    expected = sum(min(end, last) - max(start, first) for start, end in intervals) / q.step_s
-    whole = sum(end - start for start, end in intervals) / q.step_s
+    expected = sum(min(end, last) - max(start, first) for start, end in intervals) * q.rate_hz
+    whole = sum(end - start for start, end in intervals) * q.rate_hz
     if np.isfinite(whole):
         expected = whole
     share = 1 - len(used) / max(expected, 1.0)

@@ -26,18 +26,14 @@ MOST_SPIKES = 0.01  # of the samples: more are no spikes, but how this signal is
 
 @dataclass(frozen=True)
 class Series:
-    """Stamps [s] (N,), increasing; values in SI units (N, k); samples left out by reason; what to know of them."""
+    """Stamps [s] (N,), increasing; values in SI units (N, k); nominal rate; samples left out by reason; notes."""
 
     name: str
     t: Array
     values: Array
+    rate_hz: float
     removed: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def step_s(self) -> float:
-        """Median interval [s]."""
-        return float(np.median(np.diff(self.t)))
 
 
 def read_series(recording: Recording, stream: Stream, names: list[str]) -> Series:
@@ -62,7 +58,7 @@ def read_series(recording: Recording, stream: Stream, names: list[str]) -> Serie
     removed["spike"] = int(spikes.sum())
     lost = sum(count for _, count in columns.gaps)
     removed["lost before the host"] = lost
-    return Series(stream.name, t[~spikes], kept[~spikes], removed, tuple(notes))
+    return Series(stream.name, t[~spikes], kept[~spikes], stream.rate_hz, removed, tuple(notes))
 
 
 def _stamps(columns: Columns, stream: Stream) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[str]]:

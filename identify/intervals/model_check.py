@@ -21,7 +21,7 @@ SLOW_LOUD = 2.0  # times larger below it than above
 WINDOW_S = 0.5
 OUT = 4.0  # times the usual rms of a window
 FEWEST = 6  # rows of a window
-MOST_SAMPLES = 200_000
+MOST_SAMPLES = 50_000
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from identify.source import Source
 __all__ = ["attenuation", "position_noise"]
 
 INSTANTS = 24  # at which the regressor's derivative is looked at
-MOST_SAMPLES = 200_000
+MOST_SAMPLES = 50_000
 UNEVEN = 0.2  # of a step: differences there show time, not noise
 
 

@@ -1,0 +1,157 @@
+"""Streams that stop, clocks that jump, devices that restart, lines that lose: used as far as sound, and said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from daq.record.writer import Writer
+from drivers.block import Block, Validity
+from drivers.stream import Column, Stream
+from identify import Dataset, fit
+from identify.errors import DataError
+from identify.robot import Robot
+
+NAMES = ("joint1", "joint2", "joint3")
+START_NS = 1_000_000_000
+COUNT = 16000
+DELAY_S = 0.0021
+
+
+def stream(name: str, quantity: str, unit: str) -> Stream:
+    return Stream(
+        name, tuple(Column(joint, quantity, unit) for joint in NAMES), 1000.0, tick_hz=1e6, tick_bits=32
+    )
+
+
+MOTION, TORQUE = stream("arm.motion", "position", "rad"), stream("arm.torque", "torque", "N m")
+
+
+@pytest.fixture
+def written(tmp_path: Path, arm: Robot, truth: np.ndarray, harmonic) -> Callable[..., Path]:  # type: ignore[no-untyped-def]
+    def write(
+        keep: Callable[[np.ndarray], np.ndarray] | None = None,
+        ticks_of: Callable[[np.ndarray], np.ndarray] | None = None,
+        spoil: Callable[[np.ndarray, np.ndarray], None] | None = None,
+        torque_until: int = COUNT,
+    ) -> Path:
+        path = tmp_path / "session.mcap"
+        with path.open("wb", buffering=0) as raw:
+            writer = Writer(raw, 0)
+            t = np.arange(COUNT) * 1e-3
+            _, q, dq, ddq = harmonic(t - DELAY_S)
+            tau = arm.torque(q, dq, ddq, truth) + 0.05 * np.random.default_rng(0).standard_normal(q.shape)
+            for one, values, until in ((MOTION, harmonic(t)[1], COUNT), (TORQUE, tau, torque_until)):
+                _blocks(writer, one, t[:until], values[:until].copy(), keep, ticks_of, spoil)
+            for kind, at in (("segment_start", 0.5), ("segment_end", COUNT * 1e-3 - 0.5)):
+                t_ns = START_NS + int(at * 1e9)
+                event = {"t_ns": t_ns, "name": kind, "segment": "excitation", "use": "identification"}
+                writer.event(t_ns, json.dumps(event))
+            writer.finish()
+        return path
+
+    return write
+
+
+def _blocks(writer, one, t, values, keep, ticks_of, spoil) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(3)
+    host_ns = START_NS + np.round(t * 1e9).astype(np.int64) + rng.exponential(2e5, len(t)).astype(np.int64)
+    host_ns = np.maximum.accumulate(host_ns)
+    device = np.round((t + 10.0) * (1 - 30e-6) * 1e6).astype(np.int64)
+    ticks = (device if ticks_of is None else ticks_of(device)) % 2**32
+    validity = np.zeros(values.shape, np.uint8)
+    if spoil is not None:
+        spoil(values, validity)
+    there = np.ones(len(t), dtype=bool) if keep is None else keep(np.arange(len(t)))
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], there.astype(np.int8), [0]])))
+    for low, high in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        for first in range(low, high, 100):
+            part = slice(first, min(first + 100, high))
+            arrays = (
+                host_ns[part].copy(),
+                values[part].copy(),
+                validity[part].copy(),
+                None,
+                ticks[part].copy(),
+            )
+            writer.block(Block(one, first, *arrays))
+
+
+def check(arm: Robot, data: Dataset, truth: np.ndarray) -> list[str]:
+    """The answer is right within its intervals; its warnings."""
+    result = fit(arm, data, "wls", cutoff_hz=8.0)
+    off = np.abs(result.base.values - result.base.matrix @ truth) / result.base.std
+    assert np.mean(off < 2.5) > 0.9
+    assert result.delays["arm.torque"].value_s == pytest.approx(DELAY_S, abs=2e-4)
+    return list(result.warnings)
+
+
+def test_a_good_line(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    data = Dataset.from_recording(written(), arm)
+    assert not data.notes
+    check(arm, data, truth)
+
+
+def test_thirty_per_cent_lost(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    lost = np.random.default_rng(1).random(COUNT) < 0.3
+    data = Dataset.from_recording(written(keep=lambda k: ~lost[k]), arm)
+    said = check(arm, data, truth)
+    assert any("30." in line and "missing or invalid" in line for line in said)
+    assert data.removed["arm.motion: lost before the host"] == pytest.approx(0.3 * COUNT, rel=0.1)
+
+
+def test_most_of_it_lost_is_refused(arm: Robot, written: Callable[..., Path]) -> None:
+    lost = np.random.default_rng(1).random(COUNT) < 0.6
+    with pytest.raises(
+        DataError, match=r"60 % of the samples of arm.motion .* at most 50 % may be; record again"
+    ):
+        Dataset.from_recording(written(keep=lambda k: ~lost[k]), arm)
+
+
+def test_a_stream_that_stops_half_way(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    data = Dataset.from_recording(written(torque_until=11000), arm)
+    assert data.duration_s == pytest.approx(10.5, abs=0.01)
+    assert any("arm.torque ends 4.5 s before its segment does" in line for line in check(arm, data, truth))
+
+
+def test_a_device_that_restarts(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    """Its counter begins anew at a random number; nothing came for a while."""
+
+    def restarted(ticks: np.ndarray) -> np.ndarray:
+        late = np.arange(len(ticks)) >= 8000
+        return np.where(late, ticks - ticks[min(8000, len(ticks) - 1)] + 123456, ticks)
+
+    gone = (np.arange(COUNT) >= 7500) & (np.arange(COUNT) < 8000)
+    data = Dataset.from_recording(written(keep=lambda k: ~gone[k], ticks_of=restarted), arm)
+    said = check(arm, data, truth)
+    assert any("arm.motion: its clock jumped 1 times" in line for line in said)
+    assert any("gaps" in line for line in said)
+
+
+def test_a_clock_that_jumps(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    def jumped(ticks: np.ndarray) -> np.ndarray:
+        return ticks + np.where(np.arange(len(ticks)) >= 9000, 40_000, 0)  # 40 ms
+
+    data = Dataset.from_recording(written(ticks_of=jumped), arm)
+    said = check(arm, data, truth)
+    assert any("its clock jumped" in line for line in said)
+
+
+def test_spikes_stale_and_corrupt_samples_are_left_out_and_counted(
+    arm: Robot, truth: np.ndarray, written: Callable[..., Path]
+) -> None:
+    def spoil(values: np.ndarray, validity: np.ndarray) -> None:
+        values[[3000, 5001, 9002], 1] += 40.0
+        validity[4000:4010] = Validity.STALE
+        values[4000:4010] = values[3999]
+        validity[6000:6005] = Validity.CORRUPT
+        values[6000:6005] = 1e9
+
+    data = Dataset.from_recording(written(spoil=spoil), arm)
+    assert data.removed["arm.torque: spike"] == 3
+    assert data.removed["arm.torque: invalid"] == 15
+    check(arm, data, truth)
