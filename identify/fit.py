@@ -43,6 +43,7 @@ def fit(
     weighting: Weighting | Array = "joint",
     validate: Dataset | Sequence[Dataset] | None = None,
     progress: Callable[[float], None] | None = None,
+    bootstrap: int = 0,
     options: dict[str, Any] | None = None,
 ) -> Result:
     """Identify a robot's parameters.
@@ -59,6 +60,7 @@ def fit(
     weighting    `joint`: by each joint's residual; `none`; or weights on the squares, shape (n,)
     validate     data that the result is judged by and that the fit does not see
     progress     called with the share of the data that has been read, 0 to 1
+    bootstrap    replicates of a block bootstrap that checks the intervals (`facts["bootstrap_ratio"]`); 0: none
     options      keywords of the method's own
     """
     from identify.alignment import align
@@ -85,7 +87,7 @@ def fit(
         "delay_s": delay_s,
         "prior_spread": asdict(prior_spread or robot.spread),
     }
-    assessment = assess(alignment, answer, prior_spread or robot.spread)
+    assessment = assess(alignment, answer, prior_spread or robot.spread, bootstrap)
     hand = identify_hand(alignment.source)
     result = _result(assessment, hand, alignment.source, problem, answer, configuration)
     return result if validate is None else replace(result, validation=result.relative_error(validate))
@@ -170,9 +172,8 @@ def _result(
         },
         intervals=assessment.intervals | ({} if hand is None else hand.intervals),
         feasible=answer.feasible,
-        facts={
-            name: value for name, value in answer.facts.items() if not name.endswith("_s")
-        },  # no clock time
+        facts=assessment.facts
+        | {name: value for name, value in answer.facts.items() if not name.endswith("_s")},  # no clock time
         warnings=(
             *source.notes,
             *assessment.warnings,

@@ -11,18 +11,19 @@ from identify.alignment import Alignment, Delay, DelayWindow
 from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread, honest
 from identify.intervals.interval import Interval, quantile
-from identify.intervals.jackknife import jackknife
+from identify.intervals.jackknife import BLOCKS, WINDOWS, bootstrap, jackknife
 from identify.intervals.long_run import long_run_variance
 from identify.intervals.model_check import Doubt, doubts, stretches
 from identify.intervals.position_noise import attenuation
 from identify.intervals.quantities import quantities
 from identify.intervals.scores import Influence, influence
+from identify.intervals.windows import Windows
 from identify.robot import PriorSpread
 from identify.source import Source
 
 __all__ = ["Assessment", "assess"]
 
-WINDOWS = 8
+PARTS = 8
 LEAST_ROWS = 20  # of a window
 MOVED = 1e-3  # chance of windows that differ as much if the delay does not move
 MOVED_S = 1e-4  # and at least so far
@@ -38,18 +39,26 @@ class Assessment:
     delay: Delay
     influence: Influence
     intervals: dict[str, Interval]
+    facts: dict[str, float]
     warnings: tuple[str, ...]
 
 
-def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) -> Assessment:
-    """Look at the residuals once more; the truth is within `prior_spread` of the prior."""
+def assess(
+    alignment: Alignment, answer: Estimate, prior_spread: PriorSpread, replicates: int = 0
+) -> Assessment:
+    """Look at the residuals once more; the truth is within `prior_spread` of the prior.
+
+    `replicates` of a block bootstrap check the intervals; 0: none.
+    """
     source, problem = alignment.source, alignment.problem
     found = influence(source, problem, answer, alignment.estimated)
     bias = attenuation(source, problem, answer, found.spread)
     alike = max(source.processing.alikeness(1 / each.sampling.step_s) for each in source.surveys)
     doubtful = doubts(source, found.residuals)
-    windows = jackknife(source, problem, answer, alignment.estimated) if doubtful else None
-    spread = honest(problem, answer, found, bias, alike, windows)
+    between = None
+    if doubtful:
+        between = jackknife(Windows.of(source, problem, answer, alignment.estimated, WINDOWS))
+    spread = honest(problem, answer, found, bias, alike, between)
     data = source.datasets[0]
     half = quantile(spread.degrees) * spread.delay_s if alignment.estimated else 0.0
     delay = Delay(
@@ -66,7 +75,25 @@ def assess(alignment: Alignment, answer: Estimate, prior_spread: PriorSpread) ->
     lines += _biased(spread, problem.base.names)
     lines += _doubtful(source, answer, found, doubtful)
     intervals, said = quantities(problem, answer, spread, prior_spread)
-    return Assessment(spread, delay, found, intervals, (*lines, *said))
+    facts = {
+        "rows": float(len(found.residuals.time)),
+        "rows_left_out": float(
+            1 - found.residuals.kept.mean()
+        ),  # at gaps and at rest, as a share of all joints' rows
+        "autocorrelated_rows": float(spread.lag),
+        "typical_widening": float(np.median(spread.widening)),
+    }
+    if replicates:
+        facts["bootstrap_ratio"] = _bootstrapped(alignment, answer, spread, replicates)
+    return Assessment(spread, delay, found, intervals, facts, (*lines, *said))
+
+
+def _bootstrapped(alignment: Alignment, answer: Estimate, spread: Spread, replicates: int) -> float:
+    """Standard deviations by block bootstrap over those reported, in the median."""
+    windows = Windows.of(alignment.source, alignment.problem, answer, alignment.estimated, BLOCKS)
+    own, told = bootstrap(windows, replicates)[:-1], np.diag(spread.data)
+    known = np.isfinite(told) & (told > 0)
+    return float(np.median(np.sqrt(own[known] / told[known])))
 
 
 def _windows(alignment: Alignment, found: Influence) -> tuple[DelayWindow, ...]:
@@ -75,7 +102,7 @@ def _windows(alignment: Alignment, found: Influence) -> tuple[DelayWindow, ...]:
     A part with a share c of the curvature knows the delay 1 / sqrt(c) less well. How well the whole one would be known
     is judged by what is left when every part has its own: a delay that moves must not hide in its own scatter.
     """
-    count = min(WINDOWS, len(found.delay) // LEAST_ROWS)
+    count = min(PARTS, len(found.delay) // LEAST_ROWS)
     if count < 2 or not found.delay.any():
         return ()
     places, left = [], found.delay.copy()
