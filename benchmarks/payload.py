@@ -2,6 +2,7 @@
 
 Pick-ups of 0.3 to 3 kg on a simulated wrist sensor (point masses; 0.05 N and 2 mN m at 1 kHz, bias with drift, 3 ms of
 delay known to 0.1 ms, noisy accelerations): half a second standing still, then five seconds of motion.
+Then two sessions on the simulated rig (`payload_rig.py`).
 Run: `python benchmarks/payload.py [pick-ups]`.
 """
 
@@ -16,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from payload_rig import rig
 
 from identify.consistency import consistency
 from identify.payload import PayloadEstimate, PayloadEstimator, WristSensor, fit_wrench, principal_inertia
@@ -131,7 +133,8 @@ def main() -> int:
     """0 if all that is promised was kept."""
     source = simulator()
     speed(source.pick_up(3))
-    return 0 if coverage(source, int(sys.argv[1]) if len(sys.argv) > 1 else 100) else 1
+    kept = coverage(source, int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    return 0 if rig(2) and kept else 1
 
 
 if __name__ == "__main__":

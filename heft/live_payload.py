@@ -232,9 +232,14 @@ async def _serve(arguments: argparse.Namespace) -> int:
         )
     if arguments.arm is not None and arguments.arm != rig.name:
         raise ConfigError(f"--arm {arguments.arm}: this rig's name is {rig.name}; give that to arm it")
+    if config is not None and rig.real and arguments.arm is None:
+        raise ConfigError(f"{rig.path}: this session moves a real arm; say so with --arm {rig.name}")
     clock: HostClock = SimulatedClock() if speed == float("inf") else RealClock(speed)
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-payload"
     robot = Robot.from_config(rig.robot)
+    hand = None if arguments.bare is None else hand_of(arguments.bare, robot)
+    prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
+    library = load_objects(arguments.objects)
 
     def tell(facts: dict[str, Any]) -> None:
         sys.stderr.write(describe_payload(facts) + "\n")
@@ -243,6 +248,7 @@ async def _serve(arguments: argparse.Namespace) -> int:
             sys.stdout.flush()
 
     async with AsyncExitStack() as stack:
+        thinker = await stack.enter_async_context(Thinker(robot))
         endpoints = stack.enter_context(Endpoints.private(telemetry=rig.telemetry))
         report = SessionReport(rig, rig.name if config is None else config.name)
         watched: list[Observer] = [report]
@@ -268,13 +274,10 @@ async def _serve(arguments: argparse.Namespace) -> int:
             )
         streams = {stream.name: stream for stream in host.streams}
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
-        hand = None if arguments.bare is None else hand_of(arguments.bare, robot)
-        prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
+        await thinker.begin(streams, hand, prior)
         service = PayloadService(
-            await stack.enter_async_context(Thinker(streams, robot, hand, prior)),
-            Reporter(
-                sensor_in_flange(robot), origin=clock.now_ns() * 1e-9, library=load_objects(arguments.objects)
-            ),
+            thinker,
+            Reporter(sensor_in_flange(robot), origin=clock.now_ns() * 1e-9, library=library),
             streams,
             clock=clock,
             cell=rig.cell,

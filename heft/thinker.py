@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from drivers.block import Block
 from drivers.stream import Stream
@@ -22,53 +22,70 @@ from identify.robot import Robot
 
 __all__ = ["Thinker"]
 
-_live: LivePayload | None = None  # in the process
-
 
 class Thinker:
-    """Blocks and signals in, news of pick-ups out; inside `async with`. `hand` is the bare hand, once it is known."""
+    """Blocks and signals in, news of pick-ups out; inside `async with`, after `begin`.
 
-    def __init__(
-        self, streams: Mapping[str, Stream], robot: Robot, hand: Hand | None, prior: ObjectPrior | None
-    ) -> None:
-        names = PayloadStreams.find(streams, robot, "the rig")
-        self.wanted = {names.position, names.wrench, names.gripper} - {None}
-        self.hand = hand
+    `hand` is the bare hand, once it is known; `wanted` are the streams whose blocks it needs.
+    """
+
+    RATE_HZ = 1000.0  # of the rehearsal
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
         self._pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-        self._start = (dict(streams), robot.to_dict(), hand, prior, streams[names.position].rate_hz)
+        self.wanted: frozenset[str] = frozenset()
+        self.hand: Hand | None = None
 
-    async def __aenter__(self) -> Thinker:
-        await asyncio.get_running_loop().run_in_executor(self._pool, _begin, *self._start)
+    async def __aenter__(self) -> Self:
+        """Start the process and let it rehearse: from then on it answers at once."""
+        await self._ask(_prepare, self._robot.to_dict(), self.RATE_HZ)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
+    async def begin(
+        self, streams: Mapping[str, Stream], hand: Hand | None, prior: ObjectPrior | None
+    ) -> None:
+        """What the rig yields, and what is known beforehand."""
+        names = PayloadStreams.find(streams, self._robot, "the rig")
+        self.wanted = frozenset(n for n in (names.position, names.wrench, names.gripper) if n is not None)
+        self.hand = hand
+        await self._ask(_begin, dict(streams), hand, prior)
+
     async def take(self, blocks: Sequence[Block], signals: Sequence[Signal]) -> list[Pickup]:
         """The next blocks and signals; pick-ups of which there is something new, with their latest estimate only."""
-        loop = asyncio.get_running_loop()
-        news, self.hand = await loop.run_in_executor(self._pool, _think, list(blocks), list(signals))
+        news: list[Pickup]
+        news, self.hand = await self._ask(_think, list(blocks), list(signals))
         return news
 
+    async def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
-def _begin(
-    streams: dict[str, Stream],
-    robot_facts: dict[str, Any],
-    hand: Hand | None,
-    prior: ObjectPrior | None,
-    rate_hz: float,
-) -> None:
-    global _live
+
+# -- in the process ---------------------------------------------------------------------------------------------------
+
+
+class _Mind:
+    """What the process remembers from one call to the next."""
+
+    robot: Robot
+    live: LivePayload
+
+
+def _prepare(robot: dict[str, Any], rate_hz: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
-    robot = Robot.from_dict(robot_facts)
-    rehearse(robot, rate_hz)
-    _live = LivePayload(streams, robot, hand=hand, prior=prior)
+    _Mind.robot = Robot.from_dict(robot)
+    rehearse(_Mind.robot, rate_hz)
+
+
+def _begin(streams: dict[str, Stream], hand: Hand | None, prior: ObjectPrior | None) -> None:
+    _Mind.live = LivePayload(streams, _Mind.robot, hand=hand, prior=prior)
 
 
 def _think(blocks: list[Block], signals: list[Signal]) -> tuple[list[Pickup], Hand | None]:
-    if _live is None:
-        raise RuntimeError("the process has not begun")
     for one in signals:
-        _live.signal(one)
-    news = _live.take(blocks)
-    return [replace(pickup, estimates=[]) for pickup in news], _live.hand
+        _Mind.live.signal(one)
+    news = _Mind.live.take(blocks)
+    return [replace(pickup, estimates=[]) for pickup in news], _Mind.live.hand
