@@ -62,8 +62,9 @@ class Chunk:
         sequence: NDArray[np.int64],
         log_ns: NDArray[np.int64],
         rows: NDArray[np.uint8],
+        publish_ns: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add N messages of one length: numbers and log times (N,), `rows` (N, length)."""
+        """Add N messages of one length: numbers, log and publish times (N,), `rows` (N, length)."""
         n, length = rows.shape
         records = np.empty((n, _MESSAGE.size + length), np.uint8)
         head = np.empty(n, _ROW_HEADER)
@@ -71,7 +72,8 @@ class Chunk:
         head["length"] = _MESSAGE_BODY + length
         head["channel"] = channel
         head["sequence"] = sequence & 0xFFFFFFFF
-        head["log_ns"] = head["publish_ns"] = log_ns
+        head["log_ns"] = log_ns
+        head["publish_ns"] = log_ns if publish_ns is None else publish_ns
         records[:, : _MESSAGE.size] = head.view(np.uint8).reshape(n, _MESSAGE.size)
         records[:, _MESSAGE.size :] = rows
         entries = np.empty((n, 2), "<u8")

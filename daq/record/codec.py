@@ -14,7 +14,18 @@ from daq.errors import RecordingError
 from drivers.block import Block
 from drivers.stream import Stream
 
-__all__ = ["DTYPES", "VERSION", "decode", "decode_rows", "decode_runs", "encode", "size_of", "split", "times"]
+__all__ = [
+    "DTYPES",
+    "VERSION",
+    "decode",
+    "decode_rows",
+    "decode_runs",
+    "encode",
+    "host_times",
+    "numbers",
+    "rows",
+    "size_of",
+]
 
 MAGIC = b"HEFT"
 VERSION = 1
@@ -72,23 +83,34 @@ def decode(data: bytes, stream: Stream) -> Block:
     return Block(stream, sequence, host_ns, values, validity, request_ns, ticks)
 
 
-def split(joined: bytes, stream: Stream) -> Iterator[bytes]:
-    """Blocks that stand one after the other, each as `encode` made it. Anything else raises RecordingError."""
+def rows(joined: bytes, stream: Stream) -> Iterator[NDArray[np.uint8]]:
+    """Blocks that stand one after the other, as rows of bytes (m, length): as many at a time as have one header.
+
+    The sequence number aside. Anything that is no Block of the stream raises RecordingError.
+    """
     at = 0
     while at < len(joined):
-        end = at + _head(joined, at, stream)[-1]
-        if end > len(joined):
-            raise RecordingError(
-                f"{stream.name}: the last Block is cut, {end - len(joined)} bytes are missing"
-            )
-        yield joined[at:end]
-        at = end
+        length = _head(joined, at, stream)[-1]
+        if at + length > len(joined):
+            missing = at + length - len(joined)
+            raise RecordingError(f"{stream.name}: the last Block is cut, {missing} bytes are missing")
+        count = (len(joined) - at) // length
+        found = np.frombuffer(joined, np.uint8, count * length, at).reshape(count, length)
+        same = (found[:, :16] == found[0, :16]).all(axis=1) & (found[:, 24:32] == found[0, 24:32]).all(axis=1)
+        alike = count if same.all() else int(np.argmin(same))
+        yield found[:alike]
+        at += alike * length
 
 
-def times(data: bytes) -> tuple[int, NDArray[np.int64]]:
-    """Sequence number and host times [ns] (N,) of a Block as `split` gives it."""
-    _, _, _, n, _, sequence, _, _ = HEADER.unpack_from(data)
-    return sequence, np.frombuffer(data, "<i8", n, HEADER.size)
+def numbers(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Sequence numbers of Blocks with one header (m,)."""
+    return np.ascontiguousarray(rows[:, 16:24]).view("<i8")[:, 0]
+
+
+def host_times(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Host times [ns] of Blocks with one header, (m, N)."""
+    n = HEADER.unpack_from(rows[0].tobytes())[3]
+    return np.ascontiguousarray(rows[:, HEADER.size : HEADER.size + 8 * n]).view("<i8").reshape(len(rows), n)
 
 
 def decode_runs(messages: Iterable[bytes], stream: Stream) -> Iterator[Block]:
@@ -108,12 +130,11 @@ def decode_rows(rows: NDArray[np.uint8], stream: Stream) -> Iterator[Block]:
         return
     first = decode(rows[0].tobytes(), stream)
     n = len(first)
-    numbers = np.ascontiguousarray(rows[:, 16:24]).view("<i8")[:, 0]
     same = (rows[:, :16] == rows[0, :16]).all(axis=1) & (rows[:, 24:32] == rows[0, 24:32]).all(axis=1)
     if not n or not same.all():
         yield from (decode(row.tobytes(), stream) for row in rows)
         return
-    edges = [0, *(np.flatnonzero(np.diff(numbers) != n) + 1).tolist(), len(rows)]
+    edges = [0, *(np.flatnonzero(np.diff(numbers(rows)) != n) + 1).tolist(), len(rows)]
     for start, end in itertools.pairwise(edges):
         yield _joined(rows[start:end], first)
 

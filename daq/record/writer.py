@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from numpy.typing import NDArray
 
 from daq.errors import RecordError
-from daq.record import layout
+from daq.record import codec, layout
 from daq.record.chunk import Chunk
-from daq.record.codec import DTYPES, encode, times
 from daq.record.extent import Extent
 from daq.record.file import McapFile, Raw
 from daq.record.standard import Standard, standard
@@ -87,10 +85,10 @@ class Writer:
                     f"{stream.name}: described twice, and differently; give the second another name"
                 )
             return
-        if np.dtype(stream.dtype) not in DTYPES.values():
+        if np.dtype(stream.dtype) not in codec.DTYPES.values():
             raise RecordError(
                 f"{stream.name}: numbers of type {stream.dtype!r} cannot be recorded; "
-                f"use one of {', '.join(d.str for d in DTYPES.values())}"
+                f"use one of {', '.join(d.str for d in codec.DTYPES.values())}"
             )
         section = _Section()
         schema, definition = self._schema(
@@ -116,18 +114,36 @@ class Writer:
         if not samples:
             return
         entry = self._entries[block.stream.name]
-        self._add(entry, block.sequence, block.host_ns, encode(block))
+        first_ns, last_ns = int(np.minimum.reduce(block.host_ns)), int(np.maximum.reduce(block.host_ns))
+        entry.section.chunk.add(entry.blocks, block.sequence, last_ns, first_ns, codec.encode(block))
+        entry.extent.grow(samples, first_ns, last_ns)
+        self._close_if_full(entry)
         entry.unpacked.append(block)
         self._unpacked_bytes += samples * len(entry.messages.image)
         if self._unpacked_bytes >= CHUNK_BYTES:
             self._close_display()
 
-    def encoded(self, stream: Stream, data: bytes) -> None:
-        """Add a Block by its bytes, as `codec.split` gives them, and no standard messages: for programs alone."""
+    def encoded(self, stream: Stream, joined: bytes) -> int:
+        """Add Blocks by their bytes, one after the other; for programs: no standard messages. How many they are."""
         self.describe(stream)
-        sequence, host_ns = times(data)
-        if len(host_ns):
-            self._add(self._entries[stream.name], sequence, host_ns, data)
+        entry, count = self._entries[stream.name], 0
+        for rows in codec.rows(joined, stream):
+            count += len(rows)
+            host_ns = codec.host_times(rows)
+            if host_ns.shape[1]:
+                first_ns, last_ns = host_ns.min(axis=1), host_ns.max(axis=1)
+                entry.section.chunk.add_rows(entry.blocks, codec.numbers(rows), last_ns, rows, first_ns)
+                entry.extent.merge(
+                    Extent(
+                        len(rows),
+                        host_ns.size,
+                        int(first_ns.min()),
+                        int(last_ns.max()),
+                        int((last_ns - first_ns).max()),
+                    )
+                )
+                self._close_if_full(entry)
+        return count
 
     def event(self, t_ns: int, facts: str) -> None:
         """Add an event at host time `t_ns`; `facts` is its JSON text."""
@@ -165,10 +181,7 @@ class Writer:
         )
         self._file.finish()
 
-    def _add(self, entry: _Entry, sequence: int, host_ns: NDArray[np.int64], data: bytes) -> None:
-        first_ns, last_ns = int(np.minimum.reduce(host_ns)), int(np.maximum.reduce(host_ns))
-        entry.section.chunk.add(entry.blocks, sequence, last_ns, first_ns, data)
-        entry.extent.grow(len(host_ns), first_ns, last_ns)
+    def _close_if_full(self, entry: _Entry) -> None:
         if entry.section.chunk.size >= CHUNK_BYTES:
             self._close(entry.section)
             self.counts[entry.stream.name] = entry.extent.samples

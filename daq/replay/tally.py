@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
+
 from daq.record import layout
-from daq.record.codec import times
+from daq.record.codec import HEADER
 
 __all__ = ["Tally"]
 
@@ -29,7 +31,8 @@ class Tally:
 
     def block(self, stream: str, data: bytes) -> None:
         """A Block that was played."""
-        sequence, host_ns = times(data)
+        _, _, _, n, _, sequence, _, _ = HEADER.unpack_from(data)
+        host_ns = np.frombuffer(data, "<i8", n, HEADER.size)
         if stream not in self._first:
             self._first[stream] = sequence, int(host_ns[0])
             self._last[stream] = sequence, 0

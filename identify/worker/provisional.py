@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daq.record import Writer, layout
-from daq.record.codec import times
+from daq.record.codec import host_times, rows
 from drivers.stream import Role, Stream
 from identify.errors import DataError, HeftError
 
@@ -43,9 +43,9 @@ ESTIMATE_EVERY = 2
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Blocks of the measured streams, encoded, up to host time `end_ns` [ns], and all events so far."""
+    """Blocks of the measured streams, encoded, up to about host time `end_ns` [ns], and all events so far."""
 
-    blocks: dict[str, list[bytes]]
+    blocks: dict[str, bytes]
     streams: tuple[Stream, ...]
     events: tuple[str, ...]
     end_ns: int
@@ -81,7 +81,7 @@ class Provisional:
         self._load = robot
         self._method, self._level = method, level
         self._streams: dict[str, Stream] = {}
-        self._waiting: dict[str, deque[tuple[int, bytes]]] = {}  # host time of the last sample [ns], Block
+        self._waiting: dict[str, deque[tuple[int, bytes]]] = {}  # host time of the last sample [ns], Blocks
         self._events: list[str] = []
         self._cut_ns: int | None = None
         self._processing: Processing | None = None
@@ -89,15 +89,14 @@ class Provisional:
         self._windows = 0
         self.progress = Progress()
 
-    def take(self, stream: Stream, blocks: list[bytes]) -> None:
-        """Blocks of one stream in order; those of setpoints are not needed."""
-        if stream.role is not Role.MEASURED:
+    def take(self, stream: Stream, joined: bytes) -> None:
+        """Blocks of one stream, one after the other; those of setpoints are not needed."""
+        if stream.role is not Role.MEASURED or not joined:
             return
         self._streams[stream.name] = stream
         waiting = self._waiting.setdefault(stream.name, deque())
-        for data in blocks:
-            _, host_ns = times(data)
-            waiting.append((int(host_ns[-1]), data))
+        *_, last = rows(joined, stream)
+        waiting.append((int(host_times(last)[-1, -1]), joined))
         while waiting and waiting[-1][0] - waiting[0][0] > MOST_NS:
             waiting.popleft()
 
@@ -118,7 +117,8 @@ class Provisional:
             return None
         self._cut_ns = end_ns
         blocks = {
-            name: [data for t_ns, data in found if t_ns <= end_ns] for name, found in self._waiting.items()
+            name: b"".join(data for t_ns, data in found if t_ns <= end_ns)
+            for name, found in self._waiting.items()
         }
         return Window(blocks, tuple(self._streams.values()), tuple(self._events), end_ns)
 
@@ -217,8 +217,7 @@ def _record(window: Window, path: Path) -> Path:
         writer = Writer(raw, 0)
         for stream in window.streams:
             writer.describe(stream)
-            for data in window.blocks[stream.name]:
-                writer.encoded(stream, data)
+            writer.encoded(stream, window.blocks[stream.name])
         for text in window.events:
             writer.event(int(json.loads(text)["t_ns"]), text)
         writer.finish()

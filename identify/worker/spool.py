@@ -10,15 +10,14 @@ from types import MappingProxyType
 from daq.archive.messages import Delivery, Description
 from daq.errors import RecordingError
 from daq.record import Writer
-from daq.record.codec import split
 from daq.recording import Recording
 from drivers.stream import Stream
 from identify.errors import DataError
 
 __all__ = ["Spool", "Tap"]
 
-#: Sees every Block on its way into the spool: the stream, and Blocks that follow each other, encoded.
-Tap = Callable[[Stream, list[bytes]], None]
+#: Sees every Block on its way into the spool: the stream, and Blocks one after the other, encoded.
+Tap = Callable[[Stream, bytes], None]
 
 
 class Spool:
@@ -72,7 +71,7 @@ class Spool:
                 raise DataError(
                     f"the archive delivers {name!r}, which it has not described; restart the worker"
                 )
-            self._write(name, list(split(joined, self._streams[name])))
+            self._write(name, joined)
         for text in delivery.events:
             self._writer.event(int(json.loads(text)["t_ns"]), text)
             self._events += 1
@@ -100,12 +99,10 @@ class Spool:
             self._writer.flush()
             self._raw.close()
 
-    def _write(self, name: str, blocks: list[bytes]) -> None:
+    def _write(self, name: str, joined: bytes) -> None:
         stream = self._streams[name]
-        for data in blocks:
-            self._writer.encoded(stream, data)
-        self._counts[name] += len(blocks)
-        self._tap(stream, blocks)
+        self._counts[name] += self._writer.encoded(stream, joined)
+        self._tap(stream, joined)
 
     def _take_over(self, path: Path) -> None:
         """Blocks of an earlier spool of this session; of none, where they cannot be trusted to be in order."""
@@ -117,4 +114,4 @@ class Spool:
             return
         for name in before.streams:
             for entry in before.chunks(name):
-                self._write(name, [block.data for block in before.encoded(name, entry)])
+                self._write(name, b"".join(block.data for block in before.encoded(name, entry)))

@@ -13,7 +13,7 @@ from daq.archive.shelf import Shelf
 from daq.archive.tail import Tail
 from daq.errors import RecordingError
 from daq.record import Writer
-from daq.record.codec import encode, split
+from daq.record.codec import encode, rows
 from daq.recording import Recording
 from drivers import Block, Column, Stream
 
@@ -154,12 +154,13 @@ async def test_what_is_not_yet_on_the_disk_comes_later(growing: Growing, make_bl
 def test_blocks_that_stand_together_come_apart(stream: Stream, make_block: MakeBlock) -> None:
     encoded = [encode(make_block(number)) for number in range(5)]
     joined = b"".join(encoded)
-    assert list(split(joined, stream)) == encoded
-    assert list(split(b"", stream)) == []
+    (found,) = rows(joined, stream)
+    assert [row.tobytes() for row in found] == encoded
+    assert list(rows(b"", stream)) == []
     with pytest.raises(RecordingError, match="cut, 3 bytes are missing"):
-        list(split(joined[:-3], stream))
+        list(rows(joined[:-3], stream))
     with pytest.raises(RecordingError, match="its header alone has 32"):
-        list(split(joined + b"x", stream))
+        list(rows(joined + b"x", stream))
     other = Stream("arm.motion", (Column("a", "position", "rad"), Column("b", "position", "rad")), 1000.0)
     with pytest.raises(RecordingError, match="the channel describes 2 columns"):
-        list(split(joined, other))
+        list(rows(joined, other))

@@ -45,9 +45,11 @@ def test_cuts_do_not_show(sample: Sample, tmp_path: Path, seed: int) -> None:
         writer = Writer(raw, original.utc_offset_ns)
         for name, stream in original.streams.items():
             writer.describe(stream)
-            for block in original.blocks(name):
-                for piece in pieces(block, rng):
-                    writer.encoded(stream, encode(piece))
+            cut = [encode(piece) for block in original.blocks(name) for piece in pieces(block, rng)]
+            together = rng.integers(1, 40)
+            for at in range(0, len(cut), together):
+                part = cut[at : at + together]
+                assert writer.encoded(stream, b"".join(part)) == len(part)
         writer.finish()
     cut = Recording.open(path)
     assert cut.recovery.ok
