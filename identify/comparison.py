@@ -20,6 +20,7 @@ from scipy.stats import norm
 
 from identify.arrays import Array, frozen
 from identify.errors import HeftError, ProblemError
+from identify.recorded import IDENTIFICATION, datasets_of
 
 if TYPE_CHECKING:
     from identify.dataset import Dataset
@@ -107,27 +108,26 @@ def compare(
 
 
 def data_of(result: Result, folder: Path) -> tuple[list[Dataset], list[str]]:
-    """The data that a result was identified from, its recordings as named or in `folder`; and what is missing.
+    """The data that a result was identified from, its recordings in `folder` or here; and what is missing.
 
     Data with another hash than the result's are not used: a recording that changed, or that is read another way.
     """
-    from identify.dataset import Dataset
-
     found, missing = [], []
-    for origin in result.provenance.data:
-        places = [path for path in (Path(origin.source), folder / Path(origin.source).name) if path.is_file()]
+    for source in dict.fromkeys(origin.source for origin in result.provenance.data):
+        hashes = [origin.hash for origin in result.provenance.data if origin.source == source]
+        places = [path for path in (folder / source, Path(source)) if path.is_file()]
         if not places:
-            missing.append(f"{origin.source}: not at hand")
+            missing.append(f"{source}: not at hand")
             continue
         try:
-            data = Dataset.from_recording(places[0], result.robot)
+            parts = datasets_of(places[0], result.robot, IDENTIFICATION)
         except HeftError as exc:
             missing.append(f"{places[0]}: {exc}")
             continue
-        if data.fingerprint != origin.hash:
+        if [part.fingerprint for part in parts] != hashes:
             missing.append(f"{places[0]}: holds other data than the result was identified from")
             continue
-        found.append(data)
+        found += parts
     return ([] if missing else found), missing
 
 

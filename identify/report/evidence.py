@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,8 @@ import numpy as np
 from daq.recording import Recording
 from identify.arrays import Array
 from identify.dataset import Dataset
-from identify.recorded import IDENTIFICATION, VALIDATION
+from identify.errors import DataError
+from identify.recorded import AROUND_NS, IDENTIFICATION, VALIDATION, sections
 from identify.report.acquisition import Acquisition
 from identify.result import Parameters, Prediction, Result
 
@@ -43,8 +45,8 @@ class Motion:
     posture: Array
 
     @classmethod
-    def of(cls, result: Result, data: Dataset, use: Use) -> Motion:
-        """Predict a dataset."""
+    def of(cls, result: Result, data: Dataset, use: Use, duration_s: float | None = None) -> Motion:
+        """Predict a dataset, which may be the beginning of one that lasts `duration_s`."""
         start = float(data.t[0])
         shown = data if data.duration_s <= LONGEST_S else data.between(start, start + LONGEST_S)
         prior = None
@@ -54,7 +56,7 @@ class Motion:
         return cls(
             use,
             data.source,
-            data.duration_s,
+            data.duration_s if duration_s is None else duration_s,
             shown.duration_s,
             result.predict(shown),
             prior,
@@ -70,8 +72,8 @@ class Evidence:
     recordings: tuple[Acquisition, ...] = ()
 
     @classmethod
-    def of(cls, result: Result, seen: Iterable[Dataset], unseen: Iterable[Dataset] = ()) -> Evidence:
-        """From the datasets of a fit and of its validation; looked at one after the other."""
+    def of(cls, result: Result, seen: Sequence[Dataset], unseen: Sequence[Dataset] = ()) -> Evidence:
+        """From the datasets of a fit and of its validation."""
         motions = [Motion.of(result, data, "unseen") for data in unseen]
         motions += [Motion.of(result, data, "seen") for data in seen]
         return cls(tuple(motions))
@@ -80,19 +82,28 @@ class Evidence:
     def of_recordings(cls, result: Result, files: Sequence[Path], validate: Path | None = None) -> Evidence:
         """From the recordings that `identify_recordings` was given."""
         recordings = [Recording.open(file) for file in files]
-        unseen: Iterable[Dataset]
-        if validate is not None:
-            recordings.append(Recording.open(validate))
-            unseen = [_dataset(validate, result, None)]
+        if validate is None:
+            marked = [one for one in recordings if any(s.use == VALIDATION for s in one.segments)]
+            motions = [_motion(result, one, "unseen", VALIDATION) for one in marked]
+            every = recordings
         else:
-            marked = [r.path for r in recordings if any(s.use == VALIDATION for s in r.segments)]
-            unseen = (_dataset(file, result, VALIDATION) for file in marked)
-        seen = (_dataset(file, result, IDENTIFICATION) for file in files)
-        every = {recording.path: recording for recording in recordings}
-        return replace(
-            cls.of(result, seen, unseen), recordings=tuple(Acquisition.of(one) for one in every.values())
-        )
+            other = Recording.open(validate)
+            motions = [_motion(result, other, "unseen", None)]
+            every = [*recordings, *([] if validate in files else [other])]
+        motions += [_motion(result, one, "seen", IDENTIFICATION) for one in recordings]
+        return cls(tuple(motions), tuple(Acquisition.of(one) for one in every))
 
 
-def _dataset(file: Path, result: Result, use: str | None) -> Dataset:
-    return replace(Dataset.from_recording(file, result.robot, use), source=file.name)
+def _motion(result: Result, recording: Recording, use: Use, segments: str | None) -> Motion:
+    """The beginning of the segments for a purpose; of a long session no more is read than its first section."""
+    wanted = segments or IDENTIFICATION
+    parts = sections(recording.segments, wanted)
+    if len(parts) <= 1:
+        data = Dataset.from_recording(recording, result.robot, segments)
+        return Motion.of(result, replace(data, source=recording.path.name), use)
+    seconds = sum((s.end_ns - s.start_ns) * 1e-9 for s in recording.segments if s.use == wanted)
+    for start_ns, end_ns in parts:
+        with suppress(DataError):  # nothing moves there, or nothing came
+            data = Dataset.from_recording(recording.part(start_ns, end_ns, AROUND_NS), result.robot, segments)
+            return Motion.of(result, replace(data, source=recording.path.name), use, seconds)
+    raise DataError(f"{recording.path}: no section for {wanted} can be used")

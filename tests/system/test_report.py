@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+import identify
 from heft.main import main
+from identify import recorded
+from identify.report import Evidence
 
 #: What a visitor does, and what the page then shows; its last word is JSON.
 VISIT = """
@@ -173,3 +176,30 @@ def test_identify_writes_it_again_with_figures(folder: Path, tmp_path: Path, cap
     assert Path(summary["report"]).read_text(encoding="utf-8").startswith("<!doctype html>")
     assert len(summary["figures"]) == 6
     assert (tmp_path / "figures" / "arm.png").is_file()
+
+
+def test_of_a_long_session_the_beginning_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "SECTION_NS", 3_000_000_000)
+    (file,) = folder.glob("*.mcap")
+    evidence = Evidence.of_recordings(identify.load(folder / "result.json"), [file])
+    assert [motion.use for motion in evidence.motions] == ["unseen", "seen"]
+    for motion in evidence.motions:
+        assert motion.duration_s == pytest.approx(9.0, abs=0.1)
+        assert motion.shown_s == pytest.approx(3.0, abs=0.1)
+    (recording,) = evidence.recordings
+    assert recording.lost == 0
+    assert {clock.device for clock in recording.clocks} == {"arm", "encoders", "wrist", "gripper"}
+
+
+def test_compare_finds_the_recordings(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    """Beside the result the recording is found; elsewhere it is said to be missing."""
+    result = folder / "result.json"
+    away = tmp_path / "result.json"
+    away.write_bytes(result.read_bytes())
+    assert main(["compare", str(result), str(away), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    fit = json.loads(result.read_text(encoding="utf-8"))["relative_error"]["fit"]
+    assert [row[0] for row in said["relative_error"]] == pytest.approx([fit, fit], rel=1e-3)
+    assert [row[1] for row in said["relative_error"]] == [None, None]
+    assert said["differences"][0]["moved"] == 0
+    assert said["missing"] == ["short.mcap: not at hand"]
