@@ -11,12 +11,12 @@ spoil its estimate.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 
-from identify.arrays import Array
+from identify.arrays import Array, frozen
 from identify.payload.align import Samples, joined
 from identify.payload.balance import STANDARD_GRAVITY, Balance, Rest, window_rows
 from identify.payload.estimate import PayloadEstimate
@@ -27,8 +27,9 @@ from identify.payload.recursive import PayloadEstimator, WristSensor
 
 __all__ = ["End", "Estimated", "Pickup", "PickupFollower"]
 
-WINDOW = 20  # samples
-SETTLE_S = 0.010  # fingers and arm give way: not told to the estimator
+WINDOW = 10  # samples
+SUSPECTS = 4  # windows in a row that must not belong to the load: a shock passes
+SETTLE_S = 0.005  # fingers and arm give way: not told to the estimator
 FRESH_S = 0.10  # then the estimate begins once more, without the arm's first sag
 STEADY_S = 0.4  # until then a load that changes is still being lifted
 CONFIRM_S = 0.3  # a weight that has not come by then may come when the object leaves the table
@@ -36,6 +37,9 @@ BEFORE_S = 0.3  # a slow gripper tells so much later than the weight
 GUARD_S = 0.06  # before what a gripper tells: it samples, so it tells a little late
 FLICKER_S = 0.25  # a gripper that says `open` and still carries the weight after this has not let go
 TOLD_EVERY_S = 0.1
+#: Of the first estimate, while the arm gives way under the load faster than its joints' filtered motion shows:
+SAG_MASS = 0.03  # standard deviation, of the mass
+SAG_COM = 0.02  # [m]
 
 
 class End(StrEnum):
@@ -282,7 +286,7 @@ class PickupFollower:
             self._start_rotation = window.samples.wrist.rotation[0]
         if self._strange(pickup, window):
             self._suspects.append(window)
-            if len(self._suspects) > 1:
+            if len(self._suspects) >= SUSPECTS:
                 self._changed(pickup, news)
             return
         self._held_back.extend([*self._suspects, window])
@@ -298,7 +302,7 @@ class PickupFollower:
         return self._balance.loaded(window.samples, window.rows, pickup.latest.estimate).strange
 
     def _changed(self, pickup: Pickup, news: list[Pickup]) -> None:
-        """Two windows in a row do not belong to the load as it was."""
+        """Several windows in a row do not belong to the load as it was."""
         assert pickup.t_pick is not None
         assert pickup.latest is not None
         first = self._suspects[0]
@@ -335,6 +339,10 @@ class PickupFollower:
             return
         if self.hand is not None:
             estimate = with_hand_doubt(estimate, self.hand)
+        if not self._fresh:
+            doubt = np.zeros(10)
+            doubt[0], doubt[1:4] = SAG_MASS * estimate.mass, SAG_COM
+            estimate = replace(estimate, covariance=frozen(estimate.covariance + np.diag(doubt**2)))
         pickup.latest = Estimated(time, estimate)
         pickup.estimates.append(pickup.latest)
         pickup.t_first = time if pickup.t_first is None else pickup.t_first
