@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -60,6 +61,7 @@ class Follower:
         self._gone_ns = int(gone_s * 1e9)
         self._told_ns = 0
         self._over = False
+        self._gone = False  # nobody is there any more
         load = (lambda: robot_of(self._spool.path)) if robot is None else (lambda: robot)
         self._provisional = Provisional(load, method, level)
         self._spool: Spool = Spool(folder, session, self._provisional.take)
@@ -86,18 +88,25 @@ class Follower:
 
     async def beat(self) -> None:
         """Be heard by the archive, which waits for those who are still at work."""
-        with suppress(BusError):
-            await self._archive.fetch(self._session, self._spool.counts, self._spool.events)
+        await self._try(self._archive.fetch(self._session, self._spool.counts, self._spool.events))
 
     async def say(self, what: str, value: Any) -> None:
         """Publish on the session's bus; not heard where nobody is there any more."""
-        with suppress(BusError):
-            await self._archive.tell(self._session, what, value)
+        await self._try(self._archive.tell(self._session, what, value))
 
     async def leave(self) -> None:
         """Nothing more is needed."""
-        with suppress(BusError):
-            await self._archive.leave(self._session)
+        await self._try(self._archive.leave(self._session))
+
+    async def _try(self, request: Coroutine[Any, Any, object]) -> None:
+        """Ask; one who did not answer once is not asked again."""
+        if self._gone:
+            request.close()
+            return
+        try:
+            await request
+        except BusError:
+            self._gone = True
 
     async def _fill(self) -> Ending | None:
         """Fetch until all is here, or nobody answers any more."""
@@ -113,9 +122,14 @@ class Follower:
             if self._clock.now_ns() - self._told_ns > TELL_NS:
                 self._told_ns = self._clock.now_ns()
                 self._spool.flush()
-                await self.say("progress", {"provisional": True, **self._provisional.progress.to_dict()})
+                await self._tell()
             if sum(map(len, delivery.blocks.values())) < FULL_BYTES:
                 await self._clock.sleep_until(self._clock.now_ns() + EVERY_NS)
+
+    async def _tell(self) -> None:
+        with suppress(BusError):  # the next question will show whether it is gone
+            value = {"provisional": True, **self._provisional.progress.to_dict()}
+            await self._archive.tell(self._session, "progress", value)
 
     async def _fetch(self) -> Delivery | None:
         """What follows; None where there is no answer for too long, or only from another session."""
@@ -125,9 +139,10 @@ class Follower:
                 return await self._archive.fetch(self._session, self._spool.counts, self._spool.events)
             except RemoteError as exc:
                 _log.warning("%s", exc)
-                return None
+                break
             except BusError as exc:
                 _log.debug("%s", exc)
+        self._gone = True
         return None
 
     async def _look(self) -> None:

@@ -14,14 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from daq.record import Writer, layout
 from daq.record.codec import host_times, rows
+from daq.recording.event import Event, segments
 from drivers.stream import Role, Stream
 from identify.errors import DataError, HeftError
+from identify.recorded import IDENTIFICATION
 
 if TYPE_CHECKING:
     from identify.consistency import Level
@@ -41,13 +43,21 @@ SILENT_NS = 2_000_000_000
 ESTIMATE_EVERY = 2
 
 
+class _Part(NamedTuple):
+    """Blocks one after the other, encoded, and the host times of their first and last sample [ns]."""
+
+    first_ns: int
+    last_ns: int
+    joined: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Blocks of the measured streams, encoded, up to about host time `end_ns` [ns], and all events so far."""
+    """Blocks of the measured streams, encoded, and the host times [ns] for identification in them, up to `end_ns`."""
 
     blocks: dict[str, bytes]
     streams: tuple[Stream, ...]
-    events: tuple[str, ...]
+    stretches: tuple[tuple[int, int], ...]
     end_ns: int
 
 
@@ -81,8 +91,8 @@ class Provisional:
         self._load = robot
         self._method, self._level = method, level
         self._streams: dict[str, Stream] = {}
-        self._waiting: dict[str, deque[tuple[int, bytes]]] = {}  # host time of the last sample [ns], Blocks
-        self._events: list[str] = []
+        self._waiting: dict[str, deque[_Part]] = {}
+        self._events: list[Event] = []
         self._cut_ns: int | None = None
         self._processing: Processing | None = None
         self._information: Information | None = None
@@ -95,32 +105,39 @@ class Provisional:
             return
         self._streams[stream.name] = stream
         waiting = self._waiting.setdefault(stream.name, deque())
-        *_, last = rows(joined, stream)
-        waiting.append((int(host_times(last)[-1, -1]), joined))
-        while waiting and waiting[-1][0] - waiting[0][0] > MOST_NS:
+        parts = list(rows(joined, stream))
+        first_ns, last_ns = int(host_times(parts[0])[0, 0]), int(host_times(parts[-1])[-1, -1])
+        waiting.append(_Part(first_ns, last_ns, joined))
+        while waiting and last_ns - waiting[0].last_ns > MOST_NS:
             waiting.popleft()
 
     def happened(self, events: tuple[str, ...]) -> None:
         """Events as JSON texts, in order."""
-        self._events += events
+        self._events += [Event.from_json(text.encode()) for text in events]
 
     def cut(self) -> Window | None:
         """The next window, None while there is too little for one."""
         waiting = [found for found in self._waiting.values() if found]
         if not waiting:
             return None
-        newest_ns = max(found[-1][0] for found in waiting)
-        end_ns = min(found[-1][0] for found in waiting if newest_ns - found[-1][0] < SILENT_NS)
+        newest_ns = max(found[-1].last_ns for found in waiting)
+        end_ns = min(found[-1].last_ns for found in waiting if newest_ns - found[-1].last_ns < SILENT_NS)
+        start_ns = max(found[0].first_ns for found in waiting)
         if self._cut_ns is None:
-            self._cut_ns = min(found[0][0] for found in waiting)
-        if end_ns - self._cut_ns < WINDOW_NS or not self._identifying(self._cut_ns, end_ns):
+            self._cut_ns = start_ns
+        stretches = tuple(
+            (max(start_ns, s.start_ns), min(end_ns, s.end_ns))
+            for s in segments(self._events, end_ns)
+            if s.use == IDENTIFICATION and s.start_ns < end_ns and s.end_ns > self._cut_ns
+        )
+        if end_ns - self._cut_ns < WINDOW_NS or not stretches:
             return None
         self._cut_ns = end_ns
         blocks = {
-            name: b"".join(data for t_ns, data in found if t_ns <= end_ns)
+            name: b"".join(part.joined for part in found if part.last_ns <= end_ns)
             for name, found in self._waiting.items()
         }
-        return Window(blocks, tuple(self._streams.values()), tuple(self._events), end_ns)
+        return Window(blocks, tuple(self._streams.values()), stretches, end_ns)
 
     def reduce(self, window: Window) -> int:
         """Add a window's information to `progress`; the host time [ns] from which on data are needed again."""
@@ -131,7 +148,7 @@ class Provisional:
         with tempfile.TemporaryDirectory(prefix="heft-") as folder:
             path = _record(window, Path(folder) / "window.mcap")
             try:
-                data = Dataset.from_recording(path, robot, "identification")
+                data = Dataset.from_recording(path, robot, IDENTIFICATION)
                 processing = self._processing or Processing(cutoff_hz=choose_cutoff(data))
                 information = reduce(robot, data, processing)
             except DataError:  # too short yet, or the robot does not move
@@ -149,25 +166,12 @@ class Provisional:
     def forget(self, start_ns: int) -> None:
         """Data before that host time are not needed any more."""
         for waiting in self._waiting.values():
-            while waiting and waiting[0][0] < start_ns:
+            while waiting and waiting[0].last_ns < start_ns:
                 waiting.popleft()
 
     @cached_property
     def _robot(self) -> Robot:
         return self._load()
-
-    def _identifying(self, start_ns: int, end_ns: int) -> bool:
-        """Whether any of that time belongs to a segment for identification."""
-        inside, since = False, 0
-        for text in self._events:
-            event = json.loads(text)
-            if event["name"] == layout.SEGMENT_START and event.get("use") == "identification":
-                inside, since = True, event["t_ns"]
-            elif event["name"] == layout.SEGMENT_END and inside:
-                inside = False
-                if event["t_ns"] > start_ns and since < end_ns:
-                    return True
-        return inside and since < end_ns
 
     def _judge(self, information: Information, processing: Processing, samples: int) -> Progress:
         """Rank and condition number of the information so far, and now and then an estimate."""
@@ -218,7 +222,9 @@ def _record(window: Window, path: Path) -> Path:
         for stream in window.streams:
             writer.describe(stream)
             writer.encoded(stream, window.blocks[stream.name])
-        for text in window.events:
-            writer.event(int(json.loads(text)["t_ns"]), text)
+        for stretch in window.stretches:
+            for name, t_ns in zip((layout.SEGMENT_START, layout.SEGMENT_END), stretch, strict=True):
+                facts = {"t_ns": t_ns, "name": name, "segment": "", "use": IDENTIFICATION}
+                writer.event(t_ns, json.dumps(facts))
         writer.finish()
     return path

@@ -1,0 +1,149 @@
+"""Sessions of the direct-drive arm, written straight into recordings, and a source that plays them as if live."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from daq.archive.live import LiveStore
+from daq.archive.source import LiveSource
+from daq.bus.endpoint import Endpoint
+from daq.record import Writer
+from daq.recording import Recording
+from drivers import Block, Column, Stream
+from heft.configs import CONFIGS
+from identify.robot import Robot
+
+START_NS = 1_000_000_000
+CLOCK = {"tick_hz": 1e6, "tick_bits": 32}
+FILES = {"configuration/robot.yaml": "ddarm.yaml", "configuration/ddarm.xml": "ddarm.xml"}
+
+
+def motion_of(t: np.ndarray, joints: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, dq, ddq of a sum of sines, each (T, n)."""
+    rng = np.random.default_rng(1)
+    w = 2 * np.pi * np.array([0.3, 0.7, 1.1])
+    a, phase = rng.uniform(0.1, 0.3, (joints, 3)), rng.uniform(0, 6, (joints, 3))
+    angle = np.multiply.outer(t, w)[:, None, :] + phase
+    return (
+        (a * np.sin(angle)).sum(axis=2),
+        (a * w * np.cos(angle)).sum(axis=2),
+        (-a * w**2 * np.sin(angle)).sum(axis=2),
+    )
+
+
+@pytest.fixture(scope="session")
+def robot() -> Robot:
+    return Robot.load(CONFIGS / "robots" / "ddarm.yaml")
+
+
+@pytest.fixture(scope="session")
+def write_session(robot: Robot) -> Callable[..., Path]:
+    def write(path: Path, seconds: float = 8.0, state: str = "done") -> Path:
+        """Identification for three quarters of the time, then validation; blocks of 10 ms."""
+        names, n = robot.joints, len(robot.joints)
+        motion = Stream(
+            "arm.motion", tuple(Column(j, "position", "rad", 1e-6) for j in names), 1000.0, "<i4", **CLOCK
+        )
+        torque = Stream(
+            "arm.torque", tuple(Column(j, "torque", "N m", 1e-4) for j in names), 1000.0, "<i4", **CLOCK
+        )
+        t = np.arange(int(seconds * 1000)) * 1e-3
+        q, dq, ddq = motion_of(t, n)
+        assert robot.prior is not None
+        tau = robot.torque(q, dq, ddq, robot.prior) + np.random.default_rng(0).normal(0, 0.05, q.shape)
+        tables = {motion: np.rint(q / 1e-6).astype("<i4"), torque: np.rint(tau / 1e-4).astype("<i4")}
+        with path.open("xb", buffering=0) as raw:
+            writer = Writer(raw, 77)
+            for name, file in FILES.items():
+                writer.attach(name, "text/plain", 0, (CONFIGS / "robots" / file).read_bytes())
+            for stream in tables:
+                writer.describe(stream)
+            edges = (0.0, 0.75 * seconds, seconds)
+            for k, use in enumerate(("identification", "validation")):
+                for name, at in (("segment_start", edges[k]), ("segment_end", edges[k + 1])):
+                    t_ns = START_NS + int(at * 1e9)
+                    facts = {"t_ns": t_ns, "name": name, "segment": use, "use": use}
+                    writer.event(t_ns, json.dumps(facts))
+            end_ns = START_NS + int(seconds * 1e9)
+            writer.event(end_ns, json.dumps({"t_ns": end_ns, "name": "state", "state": state, "reason": ""}))
+            for first in range(0, len(t), 10):
+                part = slice(first, first + 10)
+                index = np.arange(first, min(first + 10, len(t)))
+                for stream, table in tables.items():
+                    writer.block(
+                        Block(
+                            stream,
+                            first,
+                            START_NS + index * 1_000_000,
+                            table[part],
+                            np.zeros(table[part].shape, np.uint8),
+                            ticks=index * 1000,
+                        )
+                    )
+            writer.note("losses", {"none": "0"})
+            writer.finish()
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def recorded(write_session: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_session(tmp_path_factory.mktemp("recorded") / "short.mcap")
+
+
+@dataclass
+class Live:
+    """A session that gives what a recording holds, bit by bit, as if it were just happening."""
+
+    source: LiveSource
+    recording: Recording
+    given: dict[str, int] = field(default_factory=dict)
+
+    def give(self, share: float) -> None:
+        """Publish Blocks up to this share of the recording."""
+        for name in self.recording.streams:
+            blocks = list(self.recording.blocks(name))
+            upto = round(share * len(blocks))
+            for block in blocks[self.given.get(name, 0) : upto]:
+                self.source.block(block)
+            self.given[name] = upto
+
+    async def end(self, state: str = "done", reason: str = "") -> None:
+        """The session is over; returns when its followers have everything."""
+        self.source.note("losses", {"none": "0"})
+        await self.source.end(state, reason, {})
+
+
+@pytest.fixture
+def live(recorded: Path, tmp_path: Path) -> Callable[..., object]:
+    @asynccontextmanager
+    async def begin(endpoint: Endpoint | None = None) -> AsyncIterator[Live]:
+        recording = Recording.open(recorded)
+        endpoint = endpoint or Endpoint.parse(f"ipc://{tmp_path}/telemetry")
+        store = LiveStore(lambda: recorded, limit=1 << 16)  # most of it comes from the file
+        async with LiveSource(endpoint, "short", store, 77) as source:
+            for name in recording.attachments:
+                source.attach(name, "text/plain", recording.attachment(name))
+            for stream in recording.streams.values():
+                source.describe(stream)
+            source.begin()
+            for event in recording.events:
+                source.event(event.name, t_ns=event.t_ns, **event.facts)
+            yield Live(source, recording)
+
+    return begin
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Return when it has become true."""
+    while not condition():  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.005)
