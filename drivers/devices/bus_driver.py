@@ -36,7 +36,8 @@ O = TypeVar("O", bound="BusOptions")  # noqa: E741 - options
 _BLOCK_S = 0.01
 _POLL_NS = 4_000_000
 _PATIENCE = 1.0  # cycles for which missing answers are waited for before the next one begins
-_LOOKS = 5
+_STEADY = 5  # cycles without a loss, after which that is worth while
+_TURNS = 10  # of the loop
 _RETRY_NS = 100_000_000  # between two attempts to reconnect
 
 
@@ -74,6 +75,7 @@ class BusDriver(Driver, Generic[O]):
         self._assembler: Assembler = self._make_assembler()
         self._others: tuple[Rows, ...] = ()  # rows of streams that are not put together from answers
         self._missed = [0] * len(self.names)
+        self._whole = 0  # cycles since something was missing
         self._link = self._make_link()
         self._tasks: list[asyncio.Task[None]] = []
         self._outbox: Inbox[Block] = Inbox(name)
@@ -269,33 +271,36 @@ class BusDriver(Driver, Generic[O]):
             number += 1
 
     async def _stragglers(self, give_up_ns: int) -> None:
-        """Wait for answers that are missing: by time, but also by looks, for this host may have slept itself."""
-        looks = 0
-        while self._assembler.missing and (self.clock.now_ns() < give_up_ns or looks < _LOOKS):
+        """Let answers come in that are there already; where none has been missing lately, wait for the last ones."""
+        for _ in range(_TURNS):
+            if not self._assembler.missing:
+                return
+            await self.clock.sleep_until(0)  # one turn of the loop
+        while self._assembler.missing and self._whole >= _STEADY and self.clock.now_ns() < give_up_ns:
             await self.clock.sleep_until(self.clock.now_ns() + self._period_ns // 16)
-            looks += 1
 
     def _on_ended(self, missing: int) -> None:
         """A cycle is over; bits of `missing` are frames that did not come, frame f being one of axis f % n."""
         n = len(self.names)
+        self._whole = 0 if missing else self._whole + 1
         missing |= missing >> n
         for axis in range(n):
             self._missed[axis] = self._missed[axis] + 1 if missing >> axis & 1 else 0
         self._look_for_silence()
 
     def _look_for_silence(self) -> None:
-        """An axis that has missed too many cycles is lost."""
-        n = len(self.names)
-        lost = [name for name, missed in zip(self.names, self._missed, strict=True) if missed >= self._bear]
-        if lost and self._failure is None:
-            who = "every axis is" if len(lost) == n > 1 else f"{self._who(lost)} is"
-            self._fail(
-                DeviceLost(
-                    self.name,
-                    f"{self._link.where}: {who} silent for more than {self.options.timeout_s:g} s (timeout_s); "
-                    f"{self.CHECK}",
-                )
+        """An axis that has missed too many cycles is lost, and so are those that are about to be."""
+        if self._failure is not None or max(self._missed) < self._bear:
+            return
+        lost = [n for n, missed in zip(self.names, self._missed, strict=True) if missed > self._bear // 2]
+        who = "every axis" if len(lost) == len(self.names) > 1 else self._who(lost)
+        self._fail(
+            DeviceLost(
+                self.name,
+                f"{self._link.where}: {who} is silent for more than {self.options.timeout_s:g} s (timeout_s); "
+                f"{self.CHECK}",
             )
+        )
 
     def _fail(self, exc: Exception) -> None:
         """Tell whoever iterates; the first reason stays."""

@@ -70,9 +70,8 @@ class CanDrives(BusDriver[D], Actuator):
         motion = self._assembler.streams[0]
         self._scale, self._offset = motion.scale, motion.offset
         # A velocity cannot be told from zero by less than the drive's resolution.
-        self._rest = np.maximum(
-            _REST_RAD_S, 2.0 * np.abs(self._scale[n : 2 * n]) if motion.dtype == "<i4" else 0.0
-        )
+        step = np.abs(self._scale[n : 2 * n]) if motion.dtype == "<i4" else np.zeros(n)
+        self._rest = np.maximum(_REST_RAD_S, 2.0 * step)
         self._played = Rows(_played(name, self.axes, options.rate_hz), self._block, self._publish)
         self._others = (self._played,)
 

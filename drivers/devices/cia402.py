@@ -55,7 +55,7 @@ class Cia402(CanDrives[Cia402Options]):
         self._arming = False
         self._unwatched_axes: tuple[str, ...] = ()
         self._heartbeat_ns = 0
-        self._in_force = np.zeros(3 * n)  # what the drives take up at the next SYNC
+        self._in_force: NDArray[np.float64] | None = None  # what the drives take up at the next SYNC
         self._rpdo = [cob_id(Function.RPDO1, axis.node) for axis in self._axes]
         self._handlers = self._make_handlers()
 
@@ -90,6 +90,7 @@ class Cia402(CanDrives[Cia402Options]):
         self._unwatched_axes = facts.unwatched
         self.watchdog_s = None if facts.unwatched else options.watchdog_s
         self._goal = [State.SWITCH_ON_DISABLED] * len(self.axes)
+        self._in_force = None
         return facts.identity
 
     async def _start(self) -> None:
@@ -106,9 +107,10 @@ class Cia402(CanDrives[Cia402Options]):
     async def _exchange(self, due_ns: int) -> None:
         sync_ns = await self._link.send(sync())
         number = self._gatherer.begin(sync_ns)
-        self._played.add(number, self._in_force.tolist(), sync_ns)
+        if self._in_force is not None:
+            self._played.add(number, self._in_force.tolist(), sync_ns)
         reference = self._follow(due_ns + self._period_ns)
-        if self._told:  # before, there is no position to stay at
+        if len(self._told) == len(self.axes):  # before, there is no position to stay at
             await self._command(reference)
         if sync_ns - self._heartbeat_ns >= 0.25e9 * self.options.watchdog_s:
             self._heartbeat_ns = sync_ns

@@ -95,8 +95,14 @@ class Collector(Assembler):
         self._yield(last=True)
 
     def _yield(self, *, last: bool) -> None:
-        host_ns = np.array(self._host_ns, dtype=np.int64)
-        placed = self._sequence.place(host_ns, last=last)
+        if not self._host_ns:
+            return
+        host_ns = np.array(
+            self._host_ns, dtype=np.int64
+        )  # what came together was found together by a late host
+        ends = np.flatnonzero(np.diff(host_ns) > 0.25e9 / self._stream.rate_hz) + 1
+        batches = np.diff(ends, prepend=0, append=len(host_ns)).tolist()
+        placed = self._sequence.place(host_ns, batches, last=last)
         taken = len(placed.rows)
         if not taken:
             return

@@ -203,8 +203,13 @@ class OdriveCan(CanDrives[OdriveOptions]):
     def _on_frame(self, frame: CanFrame) -> None:
         if frame.remote or frame.extended or frame.id >> 5 not in self._by_node:
             return
-        node, message = codec.decode(frame, self._firmware)
-        axis = self._by_node[node]
+        axis = self._by_node[frame.id >> 5]
+        if (
+            frame.id & 0x1F == Version.command
+        ):  # also where the rig's file says 0.5, which has no such message
+            self._versions[axis] = Version.decode(frame.data)
+            return
+        _, message = codec.decode(frame, self._firmware)
         match message:
             case EncoderEstimates(position, velocity):
                 self._missed[axis] = 0
@@ -218,8 +223,6 @@ class OdriveCan(CanDrives[OdriveOptions]):
                 self._current.put(axis, (measured,), frame.host_ns)
             case Heartbeat() | Heartbeat05():
                 self._on_heartbeat(axis, message.error, message.state)
-            case Version():
-                self._versions[axis] = message
             case SdoAnswer(endpoint, value):
                 self._parameters[axis, endpoint] = value
 

@@ -26,6 +26,8 @@ __all__ = ["Cia402", "Cia402Node", "Cia402Options"]
 
 _WATCH_NS = 10_000_000
 _SYNC = 0x080
+_LAG = 1.5  # interpolation periods from SYNC to being at its target: SYNC may jitter by the half one
+_LOCK = 0.05  # part of SYNC's jitter that the drives follow
 _CSP = 8
 
 
@@ -75,7 +77,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         if len(nodes) != n:
             raise OptionError(f"{name}.nodes: {len(nodes)} drives for {n} joints ({', '.join(plant.axes)})")
         self._outgoing: list[CanFrame] = []
-        self._t = 0.0
+        self._t = self._beat = 0.0
         self._shown: dict[Cia402Drive, tuple[int, int]] = {}
         axes = Axes(
             name,
@@ -186,7 +188,10 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         for drive in self.drives:
             drive.node.take_up()
             objects = drive.node.objects
-            drive.steer(self._t, objects[0x60C2, 1] * 10.0 ** objects[0x60C2, 2])
+            period = objects[0x60C2, 1] * 10.0 ** objects[0x60C2, 2]
+            if drive is self.drives[0]:
+                self._beat = _locked(self._beat, self._t, period)
+            drive.steer(self._t, max(self._beat + _LAG * period, self._t + 0.25 * period), 0.5 * period)
         self._show(self._t)
         answers = [frame for drive in self.drives for frame in drive.node.synchronous()]
         self._outgoing += sorted(answers, key=lambda frame: frame.id)
@@ -225,3 +230,10 @@ class Cia402(Emulator[Cia402Options, CanWire]):
 
     def _on_trip(self, axis: int) -> None:
         self.drives[axis].trip(self.plant.seconds(self.clock.now_ns()))
+
+
+def _locked(beat: float, t: float, period: float) -> float:
+    """The drives' own idea of when SYNC comes [s], from the last one and the one that came at t: it smooths jitter."""
+    cycles = max(1, round((t - beat) / period))
+    expected = beat + cycles * period
+    return t if cycles > 10 else expected + _LOCK * (t - expected)

@@ -15,7 +15,6 @@ __all__ = ["Cia402Drive", "DriveState"]
 _CSP = 8
 _REMOTE, _TARGET_REACHED, _LIMIT, _FOLLOWS = 1 << 9, 1 << 10, 1 << 11, 1 << 12
 _FOLLOWING_ERROR, _HEARTBEAT_ERROR, _HARDWARE = 0x8611, 0x8130, 0x5000
-_EXTRAPOLATE = 1.5  # cycles for which a drive goes on where a setpoint is missing
 
 
 class DriveState(IntEnum):
@@ -147,13 +146,13 @@ class Cia402Drive:
 
     # -- SYNC ---------------------------------------------------------------------------------------------------------
 
-    def steer(self, t: float, period: float) -> None:
-        """Go to the target within one interpolation period [s]."""
+    def steer(self, t: float, arrival: float, further: float) -> None:
+        """Be at the target at `arrival` [s]; where no other comes, go on for `further` [s]."""
         if self.state is DriveState.OPERATION_ENABLED and self.node.objects[0x6061, 0] == _CSP:
             target = (self.node.objects[0x607A, 0] - self.zero) * self.scale
             start = self._axes.setpoint(self._axis, t)
-            rate = (target - start) / period
-            self._axes.steer(self._axis, t, start, rate=rate, velocity=rate, span=_EXTRAPOLATE * period)
+            rate = (target - start) / (arrival - t)
+            self._axes.steer(self._axis, t, start, rate=rate, velocity=rate, span=arrival - t + further)
 
     def show(self, t: float, position: float, velocity: int, current: int, torque: int) -> None:
         """What the sensors say: joint position [rad], the rest in the drive's units."""

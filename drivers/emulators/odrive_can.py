@@ -7,12 +7,14 @@ clock; anything else is sent on a remote request. Any frame that is addressed to
 from __future__ import annotations
 
 import asyncio
+import heapq
 import math
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.emulators.axes import Axes
@@ -78,7 +80,6 @@ class _Axis:
     mode: tuple[int, int] = (_POSITION, 1)
     fed: float = 0.0
     broken: bool = False
-    due: dict[int, float] = field(default_factory=dict)
 
     @property
     def scale(self) -> float:
@@ -136,7 +137,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
                 axis.fed = t
                 command = frame.id & 0x1F
                 if frame.remote:
-                    data = self._told(axis, command, t)
+                    data = self._told(axis, command, self._model.measure(t))
                     if data is not None:
                         await self._say(axis, command, data)
                 elif command == _RX_SDO and self.options.firmware == "0.6":
@@ -199,29 +200,32 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
     # -- what the axes say --------------------------------------------------------------------------------------------
 
     async def _broadcast(self) -> None:
+        """Every message when it is due, in the order of time; what was missed while this process stalled comes late."""
         o = self.options
         rates = {_HEARTBEAT: o.heartbeat_rate_ms, _ENCODER: o.encoder_rate_ms, _IQ: o.iq_rate_ms}
-        periods = {command: 1e-3 * ms for command, ms in rates.items() if ms}
+        now = self.plant.now()
+        due = [
+            (now + 1e-3 * ms * axis.phase, axis.index, command, 1e-3 * ms / axis.clock)
+            for axis in self._axes
+            for command, ms in rates.items()
+            if ms
+        ]
+        heapq.heapify(due)
         while True:
             await self.clock.sleep_until(self.clock.now_ns() + _TICK_NS)
-            t = self.plant.now()
-            measured = None
+            now = self.plant.now()
+            measured = self._model.measure(now)
             for axis in self._axes:
-                self._guard(axis, t)
-                for command, period in periods.items():
-                    true = period / axis.clock
-                    due = axis.due.setdefault(command, t + axis.phase * true)
-                    if t < due:
-                        continue
-                    # A message is never sent twice to catch up.
-                    axis.due[command] = due + true * max(1, math.ceil((t - due) / true))
-                    if command != _HEARTBEAT:
-                        measured = measured or self._model.measure(t)
-                    data = self._told(axis, command, t, measured)
-                    if data is not None:
-                        await self._say(axis, command, data)
+                self._guard(axis, now, measured[0])
+            while due and due[0][0] <= now:
+                t, index, command, period = due[0]
+                heapq.heapreplace(due, (t + period, index, command, period))
+                fresh = measured if now - t < 2e-9 * _TICK_NS else self._model.measure(t)
+                data = self._told(self._axes[index], command, fresh)
+                if data is not None:
+                    await self._say(self._axes[index], command, data, t)
 
-    def _guard(self, axis: _Axis, t: float) -> None:
+    def _guard(self, axis: _Axis, t: float, position: NDArray[np.float64]) -> None:
         """The watchdog, the tracking error and bits on command."""
         o = self.options
         if o.watchdog_timeout is not None and t - axis.fed > o.watchdog_timeout:
@@ -229,13 +233,11 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
         if self.status:
             self._disarm(axis, self.status, t)
         if axis.state == _CLOSED_LOOP:
-            away = self._stages.setpoint(axis.index, t) - float(
-                self.plant.motor(np.array([t])).q[0, axis.index]
-            )
-            if abs(away) > o.following_error:
+            away = abs(self._stages.setpoint(axis.index, t) - float(position[axis.index]))
+            if away > o.following_error:
                 self._disarm(axis, _MOTOR_FAILED[o.firmware], t)
 
-    def _told(self, axis: _Axis, command: int, t: float, measured: object = None) -> bytes | None:
+    def _told(self, axis: _Axis, command: int, measured: tuple[NDArray[np.float64], ...]) -> bytes | None:
         """The payload of one message; None: there is no such message."""
         new = self.options.firmware == "0.6"
         if command == _HEARTBEAT:
@@ -249,7 +251,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             return struct.pack("<II", axis.error, axis.disarm_reason) if new else None
         if command == _BUS:
             return struct.pack("<ff", 24.0, 0.5)
-        q, v, torque = measured if isinstance(measured, tuple) else self._model.measure(t)
+        q, v, torque = measured
         i, sign = axis.index, math.copysign(1.0, axis.config.gear)
         if command == _ENCODER:
             return struct.pack("<ff", q[i] / axis.scale + axis.config.zero, v[i] / axis.scale)
@@ -260,8 +262,8 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             return struct.pack("<ff", torque[i] / axis.config.gear, torque[i] / axis.config.gear)
         return None
 
-    async def _say(self, axis: _Axis, command: int, data: bytes) -> None:
-        await self.wire.send(CanFrame(axis.config.node << 5 | command, data))
+    async def _say(self, axis: _Axis, command: int, data: bytes, at: float | None = None) -> None:
+        await self.wire.send(CanFrame(axis.config.node << 5 | command, data), at=at)
 
     def _on_trip(self, index: int) -> None:
         axis = self._axes[index]
