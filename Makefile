@@ -35,8 +35,8 @@ slow: .venv/ready programs
 	$(BIN)/python -m pytest -m slow --timeout 900 tests
 
 check: .venv/ready
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from identify.reduction import Information
 
 from identify.arrays import Array
 from identify.base import base_parameters
 from identify.inertia import grid, mass_point_matrix
 from identify.parameters import Layout
 from identify.problem import Problem
+from identify.reduction import Information
 from identify.robot import Robot
 
 ROWS = (
