@@ -61,7 +61,7 @@ class CanDrives(BusDriver[D], Actuator):
         self.axes = context.axes
         self.watchdog_s: float | None = options.watchdog_s
         self._follower = Follower(name, self.axes, np.array([a.deceleration for a in axes]))
-        self._epoch_ns = self._followed_ns = self.clock.now_ns()
+        self._epoch_ns = self._due_ns = self._followed_ns = self.clock.now_ns()
         self._armed = False
         self._told: set[int] = set()  # axes that have told their position
         n = len(self.axes)
@@ -178,17 +178,18 @@ class CanDrives(BusDriver[D], Actuator):
     def _follow(self, due_ns: int) -> NDArray[np.float64]:
         """The setpoint that is due then: position, velocity, acceleration, shape (3 n,).
 
-        Where this host has come late, setpoints are not made up for by a jump: their time goes on a little faster until
-        it is right again.
+        Where this host has come late, setpoints are not made up for by a jump: by two cycles at once at most, and then
+        their time goes on a little faster until it is right again.
         """
         follower = self._follower
+        passed_ns, self._due_ns = min(due_ns - self._due_ns, 2 * self._period_ns), due_ns
         if follower.mode is Mode.OFF:
             follower.stand(self._measured()[0])
             self._followed_ns = due_ns
             return follower.reference
         if follower.mode is Mode.HOLD:
             self._followed_ns = due_ns
-        self._followed_ns = min(due_ns, self._followed_ns + round(_CATCH_UP * self._period_ns))
+        self._followed_ns = min(due_ns, self._followed_ns + round(_CATCH_UP * passed_ns))
         self._judge_lag((due_ns - self._followed_ns) * 1e-9)
         follower.follow(self._seconds(self._followed_ns))
         if follower.failure is not None and self._failure is None:

@@ -109,6 +109,12 @@ class CanWire(Wire[CanFrame, CanFrame]):
 
     async def send(self, item: CanFrame, to: Any = None, *, at: float | None = None) -> None:
         faults = self._plant.faults(self.name)
+        if not faults and not self._off and not self._outbox and at is None:  # the short way
+            now_ns = self._clock.now_ns()
+            if self.budget.free_ns - now_ns < self.SLACK_NS // 2:
+                self._pace(item, now_ns)
+                await self._put(item, to)
+                return
         off = bool(faults and active(faults, BusOff, self._plant.seconds(self._clock.now_ns())))
         if off and not self._off:
             await self._transmit(CanFrame(_BUS_OFF, bytes(8), error=True), None)

@@ -44,7 +44,9 @@ class CanopenNode:
         self._on_write = on_write
         self._sdo = SdoServer(self.objects)
         self._layouts: dict[int, Layout] = {}
-        self._rpdos: dict[int, int] = {}  # communication object by identifier; empty: to be looked up
+        # Communication objects by identifier, and of synchronous TPDOs with their type: looked up after every change.
+        self._rpdos: dict[int, int] | None = None
+        self._tpdos: list[tuple[int, int]] | None = None
         self._latched: dict[int, bytes] = {}  # RPDOs that wait for SYNC
         self._sent: dict[int, float] = {}  # when an event-driven TPDO was sent last [s]
         self._syncs = 0
@@ -116,9 +118,9 @@ class CanopenNode:
                 self._on_write(index, self.objects[index, sub])
 
     def _take(self, identifier: int, data: bytes) -> None:
-        if not self._rpdos:
+        if self._rpdos is None:
             cobs = {index: self.objects[index, 1] for index in range(0x1400, 0x1404)}
-            self._rpdos = {cob & 0x7FF: index for index, cob in cobs.items() if not cob & _OFF} or {-1: 0}
+            self._rpdos = {cob & 0x7FF: index for index, cob in cobs.items() if not cob & _OFF}
         index = self._rpdos.get(identifier)
         if index is None:
             return
@@ -147,9 +149,12 @@ class CanopenNode:
     def synchronous(self) -> Iterator[CanFrame]:
         """SYNC: the TPDOs that belong to it."""
         if self.state == OPERATIONAL:
-            for index in range(0x1800, 0x1804):
-                kind = self.objects[index, 2]
-                if 1 <= kind <= 240 and not self.objects[index, 1] & _OFF and self._syncs % kind == 0:
+            if self._tpdos is None:
+                kinds = {index: self.objects[index, 2] for index in range(0x1800, 0x1804)}
+                on = [index for index in kinds if not self.objects[index, 1] & _OFF]
+                self._tpdos = [(index, kinds[index]) for index in on if 1 <= kinds[index] <= 240]
+            for index, kind in self._tpdos:
+                if self._syncs % kind == 0:
                     yield self._pack(index)
 
     def events(self, t: float, *, timed: bool = False) -> Iterator[CanFrame]:
@@ -204,7 +209,7 @@ class CanopenNode:
     def _check(self, key: tuple[int, int], value: int) -> None:
         """A mapping may be changed only while its PDO is off, and to what fits."""
         index, sub = key
-        self._rpdos = {}
+        self._rpdos = self._tpdos = None
         if not (0x1600 <= index < 0x1604 or 0x1A00 <= index < 0x1A04):
             return
         self._layouts.pop(index, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 __all__ = ["CanFrame"]
 
@@ -51,7 +51,16 @@ class CanFrame:
 
     def received(self, host_ns: int) -> CanFrame:
         """The same frame with its time of arrival [ns, host clock]."""
-        return replace(self, host_ns=host_ns)
+        return CanFrame(
+            self.id,
+            self.data,
+            self.extended,
+            self.remote,
+            self.fd,
+            self.bitrate_switch,
+            self.error,
+            host_ns,
+        )
 
     @property
     def bus_off(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import signal
 import sys
@@ -103,6 +104,8 @@ async def _acquire(
                 loop.add_signal_handler(number, session.stop, f"{number.name} received")
         if identify:
             stack.enter_context(worker)
+        gc.collect()
+        gc.freeze()  # what is loaded stays: looking through it again would stall the loop for a tenth of a second
         async with open_view(endpoints, sys.stderr), report:
             outcome = await session.run()
         done = identify and outcome.state is State.DONE
