@@ -51,6 +51,7 @@ async def halt(rig: Rig, clock: Clock, watch: Watch, tell: Tell, blame: Blame) -
         await attempt(arm, "drives_off", arm.disarm())
     await _see_it_rest(clock, watch)
     for driver in rig:
+        watch.forget(driver.streams)  # one may take its time to stop, while the others are silent already
         await attempt(driver, "sensor_off", driver.stop())
 
 
