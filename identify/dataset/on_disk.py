@@ -25,7 +25,7 @@ class OnDisk:
         self._descriptor, path = tempfile.mkstemp(prefix="heft-")
         weakref.finalize(self, os.close, self._descriptor)
         os.unlink(path)
-        rest = np.ascontiguousarray(table).data.cast("B")
+        rest = np.ascontiguousarray(table).reshape(-1).view(np.uint8).data
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
 
@@ -48,7 +48,7 @@ class OnDisk:
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
         table = np.empty((stop - start, self.shape[1]), self.dtype)
-        rest, at = table.data.cast("B"), start * self._row_bytes
+        rest, at = table.reshape(-1).view(np.uint8).data, start * self._row_bytes
         while rest:
             count = os.preadv(self._descriptor, [rest], at)
             rest, at = rest[count:], at + count

@@ -1,0 +1,82 @@
+"""Long sessions in sections, and a result made once more."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from daq.recording import Segment
+from identify import recorded as recorded_module
+from identify.errors import DataError, ResultError
+from identify.recorded import datasets_of, identify_recordings, sections
+from identify.reproduction import differences, reproduce
+from identify.robot import Robot
+
+S = 1_000_000_000
+
+
+def test_short_sessions_are_not_cut() -> None:
+    short = (Segment("a", "identification", 0, 50 * S), Segment("b", "validation", 50 * S, 500 * S))
+    assert sections(short, "identification") == [(0, 50 * S)]
+    assert sections(short, "payload") == []
+
+
+def test_long_ones_are_cut_evenly_without_gaps() -> None:
+    found = sections((Segment("a", "identification", 7, 7 + 300 * S),), "identification")
+    assert found == [(7, 7 + 100 * S), (7 + 100 * S, 7 + 200 * S), (7 + 200 * S, 7 + 300 * S)]
+
+
+def test_sections_hold_every_sample_once(
+    recorded: Path, robot: Robot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = datasets_of(recorded, robot, "identification")
+    monkeypatch.setattr(recorded_module, "SECTION_NS", 2 * S)
+    parts = datasets_of(recorded, robot, "identification")
+    assert len(parts) == 3
+    np.testing.assert_array_equal(np.concatenate([part.q[:] for part in parts]), whole.q)
+    np.testing.assert_array_equal(np.concatenate([part.tau[:] for part in parts]), whole.tau)
+    np.testing.assert_allclose(np.concatenate([part.t for part in parts]), whole.t, atol=2e-6)
+
+
+def test_sections_without_motion_are_refused(
+    recorded: Path, robot: Robot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_module, "SECTION_NS", 2 * S)
+    monkeypatch.setattr(sys.modules["identify.dataset.survey"], "LEAST_TRAVEL", 100.0)
+    with pytest.raises(DataError, match="no joint moves more than"):
+        datasets_of(recorded, robot, "identification")
+
+
+def test_a_result_is_made_once_more(recorded: Path, tmp_path: Path) -> None:
+    path = identify_recordings([recorded]).save(tmp_path / "result.json")
+    assert reproduce(path, [recorded]).identical
+    renamed = tmp_path / "other.mcap"
+    renamed.write_bytes(recorded.read_bytes())
+    assert reproduce(path, [renamed]).identical
+    with pytest.raises(DataError, match="no such file; name the recording"):
+        reproduce(path)
+
+
+def test_another_recording_is_another_result(
+    recorded: Path, write_session: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = identify_recordings([recorded]).save(tmp_path / "result.json")
+    again = reproduce(path, [write_session(tmp_path / "short.mcap", seconds=9.0)])
+    assert not again.identical
+    assert any(one.place == "provenance.recordings[0].digest" for one in again.differences)
+    changed = json.loads(path.read_text())
+    changed["provenance"]["recordings"] = []
+    path.write_text(json.dumps(changed))
+    with pytest.raises(ResultError, match="made from arrays"):
+        reproduce(path, [recorded])
+
+
+def test_differences_say_where() -> None:
+    found = list(differences({"a": [1.0, 2.0], "b": {"c": 1}}, {"a": [1.0, 2.5], "b": {"c": 1, "d": "x"}}))
+    assert [(one.place, one.before, one.now) for one in found] == [("a[1]", 2.0, 2.5), ("b.d", None, "x")]
+    assert str(found[0]) == "a[1]: 2.0, now 2.5 (relative 2.0e-01)"
