@@ -8,7 +8,8 @@ import numpy as np
 
 from drivers.block import Block
 from drivers.devices.assembler import Assembler
-from drivers.devices.sequence import RateSequence, cut
+from drivers.devices.pace import Pace
+from drivers.devices.sequence import Placed, cut
 from drivers.driver import Counters
 from drivers.stream import Stream
 
@@ -38,7 +39,7 @@ class Collector(Assembler):
         self._begin()
 
     def _begin(self) -> None:
-        self._sequence = RateSequence(self._stream.rate_hz, self._counters)
+        self._pace = Pace(self._stream.rate_hz, self._counters)
         self._fresh = 0
         self._row: list[float] = [0.0] * self._stream.width
         self._flags: list[int] = [0] * self._stream.width
@@ -95,23 +96,16 @@ class Collector(Assembler):
         self._yield(last=True)
 
     def _yield(self, *, last: bool) -> None:
-        if not self._host_ns:
-            return
-        host_ns = np.array(
-            self._host_ns, dtype=np.int64
-        )  # what came together was found together by a late host
-        ends = np.flatnonzero(np.diff(host_ns) > 0.25e9 / self._stream.rate_hz) + 1
-        batches = np.diff(ends, prepend=0, append=len(host_ns)).tolist()
-        placed = self._sequence.place(host_ns, batches, last=last)
-        taken = len(placed.rows)
+        numbers = self._pace.place(self._host_ns, last=last)
+        taken = len(numbers)
         if not taken:
             return
-        self._last = int(placed.sequence[-1])
-        placed.sequence[:] += self._base
+        self._last = numbers[-1]
+        placed = Placed(np.arange(taken), np.array(numbers, dtype=np.int64) + self._base)
         for block in cut(
             self._stream,
             placed,
-            host_ns=host_ns,
+            host_ns=np.array(self._host_ns, dtype=np.int64),
             values=np.array(self._rows, dtype=self._stream.dtype),
             validity=np.array(self._validity, dtype=np.uint8),
         ):

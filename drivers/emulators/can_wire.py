@@ -108,12 +108,14 @@ class CanWire(Wire[CanFrame, CanFrame]):
         return frames
 
     async def send(self, item: CanFrame, to: Any = None, *, at: float | None = None) -> None:
+        """As on every wire; inside this process a frame that was sent at `at` also arrives with that stamp."""
         faults = self._plant.faults(self.name)
-        if not faults and not self._off and not self._outbox and at is None:  # the short way
+        if not faults and not self._off and not self._outbox:  # the short way
             now_ns = self._clock.now_ns()
+            sent_ns = now_ns if at is None else min(now_ns, self._plant.nanoseconds(at))
             if self.budget.free_ns - now_ns < self.SLACK_NS // 2:
                 self._pace(item, now_ns)
-                await self._put(item, to)
+                await self._put(item if at is None else item.received(sent_ns), to)
                 return
         off = bool(faults and active(faults, BusOff, self._plant.seconds(self._clock.now_ns())))
         if off and not self._off:

@@ -20,7 +20,7 @@ class CanFrame:
     remote          a request for the frame with this identifier (RTR)
     fd              CAN FD; `bitrate_switch`: payload at the faster rate
     error           not data but the controller's report of trouble on the bus
-    host_ns         when it was received, host clock [ns]; 0 in a frame to be sent
+    host_ns         when it was received, host clock [ns]; 0 in a frame to be sent, or when an emulated device sent it
     """
 
     id: int

@@ -64,7 +64,7 @@ class CanLink(Transport[CanFrame, CanFrame]):
         """Put one frame into the transmit queue; the host time [ns] just before."""
         if isinstance(self._bus, ProcessBus):
             sent_ns = self.clock.now_ns()
-            self._bus.post(item)
+            self._bus.post(item, sent_ns - item.host_ns if item.host_ns else 0)
             return sent_ns
         message = _to_message(item)
         give_up_ns = self.clock.now_ns() + self._retry_ns

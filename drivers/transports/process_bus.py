@@ -69,10 +69,10 @@ class ProcessBus(VirtualBus):
         """The descriptor to watch for arriving frames."""
         return self._mailbox.fd
 
-    def post(self, frame: CanFrame) -> None:
-        """As `send`, without a message in between where nobody needs one."""
+    def post(self, frame: CanFrame, age_ns: int = 0) -> None:
+        """As `send`, without a message in between where nobody needs one; `age_ns`: sent so much earlier [ns]."""
         self._check_if_open()
-        posted = Posted(frame, time.time_ns())
+        posted = Posted(frame, time.time_ns() - age_ns)
         others: list[Any] = [queue for queue in self.channel if queue is not self.queue]
         for mailbox in others:
             if isinstance(mailbox, _Mailbox):

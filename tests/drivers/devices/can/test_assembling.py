@@ -10,6 +10,7 @@ from drivers.devices.assembler import age_columns
 from drivers.devices.bus_load import BusLoad, Traffic
 from drivers.devices.collector import Collector, Collectors
 from drivers.devices.gatherer import Gatherer, Place
+from drivers.devices.pace import Pace
 from drivers.driver import Counters
 from drivers.errors import OptionError
 from drivers.stream import Column, Stream
@@ -65,7 +66,9 @@ def test_a_missing_frame_is_a_gap_of_the_streams_that_need_it():
     bus = Bus()
     bus.cycle(0, 0, 1, 2, 3)
     bus.cycle(1, 0, 2, 3)  # the position of the second axis is lost
-    bus.cycle(2, 0, 1, 2, 3)  # its frame of that axis might be the missing one: the next cycle shows that it is not
+    bus.cycle(
+        2, 0, 1, 2, 3
+    )  # its frame of that axis might be the missing one: the next cycle shows that it is not
     bus.cycle(3, 0, 1, 2, 3)
     assert bus.numbers("motion") == [0, 2, 3]
     assert bus.numbers("current") == [0, 1, 2, 3]
@@ -234,6 +237,37 @@ def test_what_a_stalled_host_finds_at_once_is_not_lost():
     talk.collector.flush()
     assert talk.numbers == list(range(8))
     assert talk.counters.lost == 0
+
+
+def test_late_rows_are_not_lost_and_lost_ones_are():
+    """A busy host: every row late by up to 3 periods, in order; one in fifty lost; a clock that is 200 ppm slow."""
+    rng = np.random.default_rng(3)
+    due = 10.0 * np.arange(4000) * 1.0002
+    kept = rng.random(4000) > 0.02
+    kept[:10] = True
+    late = rng.exponential(1.0, 4000) + np.where(rng.random(4000) < 0.05, rng.uniform(0.0, 30.0, 4000), 0.0)
+    came = np.maximum.accumulate(due + late)
+    counters, numbers, waiting = Counters(), [], []
+    pace = Pace(100.0, counters)
+    for t in came[kept]:
+        waiting.append(round(t * 1e6))
+        placed = pace.place(waiting)
+        numbers += placed
+        del waiting[: len(placed)]
+    numbers += pace.place(waiting, last=True)
+    truth = np.flatnonzero(kept)
+    assert len(numbers) == len(truth)
+    wrong = np.abs(np.array(numbers) - truth)
+    assert wrong.max() <= 1
+    assert abs(counters.lost - np.count_nonzero(~kept)) <= 2
+
+
+def test_a_stall_of_a_third_of_a_second_loses_nothing():
+    counters = Counters()
+    pace = Pace(100.0, counters)
+    times = [10 * k for k in range(20)] + [540 + 0.2 * k for k in range(35)] + [10 * k for k in range(55, 70)]
+    assert pace.place([round(t * 1e6) for t in times], last=True) == list(range(70))
+    assert counters.lost == 0
 
 
 def test_several_streams_of_the_same_axes():
