@@ -43,6 +43,9 @@ class DriveOptions(BusOptions):
 
     #: The drives stop by themselves when this host has been silent for so long [s].
     watchdog_s: Positive = 0.2
+    #: Cycles whose setpoints may be made up for at once where this host was late. Drives that go on by themselves when
+    #: SYNC is missing bear more.
+    catch_up: Annotated[int, Field(ge=1)] = 2
     #: Why the drives may be armed without a watchdog of their own. Only where there is nothing better.
     without_watchdog: Annotated[str, Field(min_length=10)] | None = None
 
@@ -178,11 +181,12 @@ class CanDrives(BusDriver[D], Actuator):
     def _follow(self, due_ns: int) -> NDArray[np.float64]:
         """The setpoint that is due then: position, velocity, acceleration, shape (3 n,).
 
-        Where this host has come late, setpoints are not made up for by a jump: by two cycles at once at most, and then
-        their time goes on a little faster until it is right again.
+        Where this host has come late, setpoints are not made up for by a jump: by `catch_up` cycles at once at most,
+        and then their time goes on a little faster until it is right again.
         """
         follower = self._follower
-        passed_ns, self._due_ns = min(due_ns - self._due_ns, 2 * self._period_ns), due_ns
+        passed_ns = min(due_ns - self._due_ns, self.options.catch_up * self._period_ns)
+        self._due_ns = due_ns
         if follower.mode is Mode.OFF:
             follower.stand(self._measured()[0])
             self._followed_ns = due_ns

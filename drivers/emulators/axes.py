@@ -23,8 +23,9 @@ BRAKE_S = 0.05  # in which the brakes stop a moving axis
 class Axes:
     """Position servos for all joints of a plant; times are seconds since the plant's start.
 
-    on       which axes are on, shape (n,)
-    on_trip  is told the number of an axis whose drive finds a fault
+    on         which axes are on, shape (n,)
+    on_trip    is told the number of an axis whose drive finds a fault
+    filter_hz  of the filter that setpoints pass, which follows their velocity too; None: there is none
     """
 
     def __init__(
@@ -35,9 +36,12 @@ class Axes:
         bandwidth_hz: PerColumn,
         on_trip: Callable[[int], None],
         period_s: float = 0.001,
+        filter_hz: float | None = None,
     ) -> None:
         n = len(plant.axes)
         self.name = name
+        self._omega = None if filter_hz is None else 2.0 * math.pi * filter_hz
+        self._filtered_q, self._filtered_v = np.zeros(n), np.zeros(n)
         self.period_s = period_s
         self.names = plant.axes
         self.on = np.zeros(n, dtype=np.bool_)
@@ -60,6 +64,7 @@ class Axes:
             self._law.reset()
         self.on[axis] = True
         self.steer(axis, 0.0, float(self._q[axis]))
+        self._filtered_q[axis], self._filtered_v[axis] = self._q[axis], 0.0
 
     def disable(self, axis: int, t: float) -> None:
         """No torque; the brake stops the axis and holds it."""
@@ -119,8 +124,24 @@ class Axes:
         moving = dt < self._span
         position = self._start + dt * (self._rate + 0.5 * dt * self._acceleration)
         velocity = np.where(moving, self._velocity + dt * self._acceleration, 0.0)
-        self.reference = np.concatenate([position, velocity, np.where(moving, self._acceleration, 0.0)])
+        acceleration = np.where(moving, self._acceleration, 0.0)
+        if self._omega is not None:
+            position, velocity, acceleration = self._filter(position, velocity, acceleration, self._omega)
+        self.reference = np.concatenate([position, velocity, acceleration])
         return self._torque(q, v)
+
+    def _filter(
+        self,
+        position: NDArray[np.float64],
+        velocity: NDArray[np.float64],
+        acceleration: NDArray[np.float64],
+        omega: float,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """One tick of a critically damped filter on the axes that are on; brakes act at once."""
+        pull = omega * (omega * (position - self._filtered_q) + 2.0 * (velocity - self._filtered_v))
+        self._filtered_v = np.where(self.on, self._filtered_v + self.period_s * pull, velocity)
+        self._filtered_q = np.where(self.on, self._filtered_q + self.period_s * self._filtered_v, position)
+        return self._filtered_q, self._filtered_v, np.where(self.on, pull, acceleration)
 
     def trip(self, joint: str) -> None:
         self._on_trip(self.names.index(joint))

@@ -113,8 +113,9 @@ class CanWire(Wire[CanFrame, CanFrame]):
         if not faults and not self._off and not self._outbox:  # the short way
             now_ns = self._clock.now_ns()
             sent_ns = now_ns if at is None else min(now_ns, self._plant.nanoseconds(at))
-            if self.budget.free_ns - now_ns < self.SLACK_NS // 2:
-                self._pace(item, now_ns)
+            belated = now_ns - sent_ns > self.SLACK_NS // 4  # it had its turn while this process stalled
+            if belated or self.budget.free_ns - now_ns < self.SLACK_NS // 2:
+                self._pace(item, sent_ns)
                 await self._put(item if at is None else item.received(sent_ns), to)
                 return
         off = bool(faults and active(faults, BusOff, self._plant.seconds(self._clock.now_ns())))

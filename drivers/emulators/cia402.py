@@ -26,8 +26,7 @@ __all__ = ["Cia402", "Cia402Node", "Cia402Options"]
 
 _WATCH_NS = 10_000_000
 _SYNC = 0x080
-_LAG = 1.5  # interpolation periods from SYNC to being at its target: SYNC may jitter by the half one
-_LOCK = 0.05  # part of SYNC's jitter that the drives follow
+_LOCK = 0.002  # part of SYNC's lateness that the drives follow
 _CSP = 8
 
 
@@ -53,6 +52,8 @@ class Cia402Options(DriveOptions):
 
     #: One per joint, in the order of the joints; left out: nodes 1, 2, ... with the values above.
     nodes: tuple[Cia402Node, ...] | None = None
+    #: Filter that setpoints pass in the drive.
+    filter_hz: Positive | None = None
     #: Largest distance from the setpoint (6065) [rad], and deceleration of a quick stop (6085) [rad/s2].
     following_error: Positive = 0.2
     quick_stop: Positive = 20.0
@@ -78,6 +79,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             raise OptionError(f"{name}.nodes: {len(nodes)} drives for {n} joints ({', '.join(plant.axes)})")
         self._outgoing: list[CanFrame] = []
         self._t = self._beat = 0.0
+        self._slot = 0
         self._shown: dict[Cia402Drive, tuple[int, int]] = {}
         axes = Axes(
             name,
@@ -85,6 +87,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             bandwidth_hz=options.bandwidth_hz,
             on_trip=self._on_trip,
             period_s=1.0 / options.servo_hz,
+            filter_hz=options.filter_hz,
         )
         self._model = DriveModel(name, options, plant, axes)
         self.declare({}, {"motion": 0.0, "current": 0.5 * options.window_s})
@@ -185,13 +188,15 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             self._outgoing += drive.node.events(self._t)
 
     def _synchronise(self) -> None:
+        objects = self.drives[0].node.objects
+        period = objects[0x60C2, 1] * 10.0 ** objects[0x60C2, 2]
+        self._beat, cycles = _locked(self._beat, self._t, period)
+        # A target was meant for the SYNC after the last one, whether that is this one or is missing.
+        meant, meant_t = self._slot + 1, self._beat - (cycles - 1) * period
+        self._slot += cycles
         for drive in self.drives:
             drive.node.take_up()
-            objects = drive.node.objects
-            period = objects[0x60C2, 1] * 10.0 ** objects[0x60C2, 2]
-            if drive is self.drives[0]:
-                self._beat = _locked(self._beat, self._t, period)
-            drive.steer(self._t, max(self._beat + _LAG * period, self._t + 0.25 * period), 0.5 * period)
+            drive.steer(self._t, meant, meant_t, period)
         self._show(self._t)
         answers = [frame for drive in self.drives for frame in drive.node.synchronous()]
         self._outgoing += sorted(answers, key=lambda frame: frame.id)
@@ -232,8 +237,11 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         self.drives[axis].trip(self.plant.seconds(self.clock.now_ns()))
 
 
-def _locked(beat: float, t: float, period: float) -> float:
-    """The drives' own idea of when SYNC comes [s], from the last one and the one that came at t: it smooths jitter."""
-    cycles = max(1, round((t - beat) / period))
-    expected = beat + cycles * period
-    return t if cycles > 10 else expected + _LOCK * (t - expected)
+def _locked(beat: float, t: float, period: float) -> tuple[float, int]:
+    """The drives' own idea of when SYNC is due [s], from the last one and the one that came at t; and how many did.
+
+    SYNC comes late, by up to half a period, and never early: so the earliest ones show when it is due.
+    """
+    cycles = max(1, math.floor((t - beat) / period + 0.25))
+    late = t - beat - cycles * period
+    return (t if late < 0.0 or cycles > 100 else t - (1.0 - _LOCK) * late), cycles

@@ -13,6 +13,8 @@ from drivers.transports.can_frame import CanFrame
 __all__ = ["Cia402Drive", "DriveState"]
 
 _CSP = 8
+# Interpolation periods: from SYNC to being at its target; how far ahead the drive looks; how long it goes on by itself.
+_LAG, _AHEAD, _FURTHER = 1.5, 5.0, 10.0
 _REMOTE, _TARGET_REACHED, _LIMIT, _FOLLOWS = 1 << 9, 1 << 10, 1 << 11, 1 << 12
 _FOLLOWING_ERROR, _HEARTBEAT_ERROR, _HARDWARE = 0x8611, 0x8130, 0x5000
 
@@ -55,6 +57,9 @@ class Cia402Drive:
         self._send = send
         self._controlword = 0
         self._stopped_at: float | None = None
+        self._target: tuple[float, float] | None = (
+            None  # the last one: when it was meant for [s], and where [rad]
+        )
         self.limited = False  # shows as "internal limit active"
         self.broken = False  # a fault that a reset does not clear
 
@@ -146,13 +151,24 @@ class Cia402Drive:
 
     # -- SYNC ---------------------------------------------------------------------------------------------------------
 
-    def steer(self, t: float, arrival: float, further: float) -> None:
-        """Be at the target at `arrival` [s]; where no other comes, go on for `further` [s]."""
-        if self.state is DriveState.OPERATION_ENABLED and self.node.objects[0x6061, 0] == _CSP:
-            target = (self.node.objects[0x607A, 0] - self.zero) * self.scale
-            start = self._axes.setpoint(self._axis, t)
-            rate = (target - start) / (arrival - t)
-            self._axes.steer(self._axis, t, start, rate=rate, velocity=rate, span=arrival - t + further)
+    def steer(self, t: float, slot: int, meant: float, period: float) -> None:
+        """Follow targets; the present one was meant for SYNC number `slot`, which is due at `meant` [s].
+
+        The drive goes for where the line through the last two will be some periods from now, and goes on where no other
+        comes: neither a late SYNC nor one that is missing is felt.
+        """
+        if self.state is not DriveState.OPERATION_ENABLED or self.node.objects[0x6061, 0] != _CSP:
+            self._target = None
+            return
+        target = (self.node.objects[0x607A, 0] - self.zero) * self.scale
+        before, rate = self._target, 0.0
+        if before is not None and slot > before[0]:
+            rate = (target - before[1]) / ((slot - before[0]) * period)
+        self._target = (slot, target)
+        start, ahead = self._axes.setpoint(self._axis, t), _AHEAD * period
+        goal = target + rate * (t + ahead - meant - _LAG * period)
+        rate = (goal - start) / ahead
+        self._axes.steer(self._axis, t, start, rate=rate, velocity=rate, span=ahead + _FURTHER * period)
 
     def show(self, t: float, position: float, velocity: int, current: int, torque: int) -> None:
         """What the sensors say: joint position [rad], the rest in the drive's units."""

@@ -56,6 +56,8 @@ class EmulatorOptions(BaseModel):
     clock_drift_ppm: Annotated[float, Field(ge=0)] = 50.0
     #: Where the device's counter stands at the start, to see it wrap; left out: anywhere.
     counter: Annotated[int, Field(ge=0)] | None = None
+    #: Samples that fall due within so long [s] are worked out and sent together: less work on a busy host.
+    batch_s: Annotated[float, Field(ge=0, le=0.02)] = 0.0
 
 
 class Emulator(ABC, Generic[O, W]):
@@ -131,7 +133,7 @@ class Emulator(ABC, Generic[O, W]):
     def sampling(self, rate_hz: float) -> Sampling:
         """Samples by the device's own clock, at a phase of its own."""
         phase = float(self.plant.rng(self.name, "phase").random())
-        return Sampling(self.plant, self.ticker, rate_hz, phase)
+        return Sampling(self.plant, self.ticker, rate_hz, phase, self.options.batch_s)
 
     def declare(self, sensors: Mapping[str, Sensor], delays: Mapping[str, float]) -> None:
         """Tell the plant's truth file about this device, by what its driver's streams are called after the dot."""

@@ -29,13 +29,16 @@ class Samples:
 class Sampling:
     """Sample k is taken at (k + phase) periods of the device's clock.
 
-    The device's clock (`ticker`) drifts, so the true period is not the nominal one. On a host that wakes late,
-    all samples that have become due are taken together, each at its own instant.
+    The device's clock (`ticker`) drifts, so the true period is not the nominal one. On a host that wakes late, or only
+    every `batch_s` [s], all samples that have become due are taken together, each at its own instant.
     """
 
-    def __init__(self, plant: Plant, ticker: Ticker, rate_hz: float, phase: float = 0.0) -> None:
+    def __init__(
+        self, plant: Plant, ticker: Ticker, rate_hz: float, phase: float = 0.0, batch_s: float = 0.0
+    ) -> None:
         self.ticker = ticker
         self.period_s = ticker.period(rate_hz)
+        self._more = max(0, round(batch_s / self.period_s) - 1)  # samples waited for besides the first
         self._plant = plant
         self._phase = phase
 
@@ -44,7 +47,7 @@ class Sampling:
         plant, period = self._plant, self.period_s
         first = math.ceil(plant.now() / period - self._phase)
         while True:
-            await plant.clock.sleep_until(plant.nanoseconds((first + self._phase) * period))
+            await plant.clock.sleep_until(plant.nanoseconds((first + self._more + self._phase) * period))
             last = max(first, math.floor(plant.now() / period - self._phase))
             number = np.arange(first, last + 1, dtype=np.int64)
             yield Samples(number, (number.astype(np.float64) + self._phase) * period)

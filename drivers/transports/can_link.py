@@ -64,7 +64,7 @@ class CanLink(Transport[CanFrame, CanFrame]):
         """Put one frame into the transmit queue; the host time [ns] just before."""
         if isinstance(self._bus, ProcessBus):
             sent_ns = self.clock.now_ns()
-            self._bus.post(item, sent_ns - item.host_ns if item.host_ns else 0)
+            self._bus.post(item, item.host_ns or sent_ns)
             return sent_ns
         message = _to_message(item)
         give_up_ns = self.clock.now_ns() + self._retry_ns
@@ -143,7 +143,7 @@ class CanLink(Transport[CanFrame, CanFrame]):
 
     def _to_frame(self, message: can.Message | Posted) -> CanFrame:
         if isinstance(message, Posted):
-            return message.frame.received(self._time.host_ns(message.sent_ns))
+            return message.frame.received(self._time.not_before(message.sent_ns))
         stamped = message.timestamp and self.settings.interface in _SYSTEM_STAMPED
         kernel_ns = round(message.timestamp * 1e9) if stamped else None
         return CanFrame(

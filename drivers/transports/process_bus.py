@@ -22,7 +22,7 @@ __all__ = ["Posted", "ProcessBus"]
 
 
 class Posted(NamedTuple):
-    """A frame and when it was sent [ns, system time]."""
+    """A frame and when it was sent [ns, host time]: sender and receiver share their clock."""
 
     frame: CanFrame
     sent_ns: int
@@ -69,10 +69,10 @@ class ProcessBus(VirtualBus):
         """The descriptor to watch for arriving frames."""
         return self._mailbox.fd
 
-    def post(self, frame: CanFrame, age_ns: int = 0) -> None:
-        """As `send`, without a message in between where nobody needs one; `age_ns`: sent so much earlier [ns]."""
+    def post(self, frame: CanFrame, sent_ns: int) -> None:
+        """As `send`, without a message in between where nobody needs one; `sent_ns`: when, host time [ns]."""
         self._check_if_open()
-        posted = Posted(frame, time.time_ns() - age_ns)
+        posted = Posted(frame, sent_ns)
         others: list[Any] = [queue for queue in self.channel if queue is not self.queue]
         for mailbox in others:
             if isinstance(mailbox, _Mailbox):
@@ -101,7 +101,7 @@ class ProcessBus(VirtualBus):
 def _message(posted: Posted, channel: object) -> can.Message:
     frame = posted.frame
     return can.Message(
-        timestamp=posted.sent_ns * 1e-9,
+        timestamp=time.time(),
         arbitration_id=frame.id,
         data=frame.data,
         is_extended_id=frame.extended,

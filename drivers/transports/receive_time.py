@@ -31,5 +31,9 @@ class ReceiveTime:
             age_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - kernel_ns
             if not 0 <= age_ns <= OLDEST_NS:
                 age_ns = 0
-        self._last_ns = max(self._last_ns, self._clock.now_ns() - age_ns)
+        return self.not_before(self._clock.now_ns() - age_ns)
+
+    def not_before(self, host_ns: int) -> int:
+        """A host time [ns] of an arrival that is known, or that of the one before it where that is later."""
+        self._last_ns = max(self._last_ns, host_ns)
         return self._last_ns

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
 
 from daq.clockfit import ClockFit, fit_clock
 from daq.recording import NO_TIME, Columns, Recording
@@ -13,6 +14,7 @@ from daq.ticks import Unwrapper
 from drivers.block import Validity
 from drivers.stream import Stream
 from identify.arrays import Array
+from identify.dataset.resampling import MISSING
 from identify.errors import DataError
 
 __all__ = ["Series", "read_series"]
@@ -54,6 +56,11 @@ def read_series(recording: Recording, stream: Stream, names: list[str]) -> Serie
     t, kept = stamps[valid][order].astype(np.float64) * 1e-9, values[valid][order]
     if len(t) < 2:
         raise DataError(f"{recording.path}: {stream.name} has no two good samples: {_listed(removed)}")
+    ages = _ages(columns, stream, names)
+    if ages is not None:
+        kept, near = _together(t, kept, ages[valid][order])
+        removed["heard apart"] = int((~near).sum())
+        t, kept = t[near], kept[near]
     spikes = _spikes(t, kept)
     removed["spike"] = int(spikes.sum())
     lost = sum(count for _, count in columns.gaps)
@@ -86,6 +93,25 @@ def _stamps(columns: Columns, stream: Stream) -> tuple[NDArray[np.int64], NDArra
             f"{stream.name}: its clock is no line: up to {fit.main.bend_ns * 1e-6:.2g} ms off; delays move with it"
         )
     return stamps, good, notes
+
+
+def _ages(columns: Columns, stream: Stream, names: list[str]) -> Array | None:
+    """By how much each column was taken before its row's stamp [s] (N, k), where the axes do not sample together."""
+    wanted = [f"{name.split('.')[0]}.age" for name in names]
+    known = {column.name for column in stream.columns}
+    return np.stack([columns[name] for name in wanted], axis=1) if set(wanted) <= known else None
+
+
+def _together(t: Array, values: Array, ages: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """All columns at the stamps t (N,), each from its own instants; and where all have neighbours in time."""
+    found, near = np.empty_like(values), np.ones(len(t), dtype=bool)
+    far = MISSING * float(np.median(np.diff(t)))
+    for k in range(values.shape[1]):
+        own, index = np.unique(t - ages[:, k], return_index=True)
+        found[:, k] = make_interp_spline(own, values[index, k], k=3)(np.minimum(t, own[-1]))
+        after = np.clip(np.searchsorted(own, t), 1, len(own) - 1)
+        near &= (own[after] - own[after - 1] <= far) & (t <= own[-1])
+    return found, near
 
 
 def _jumped(stream: Stream, fit: ClockFit) -> str:
