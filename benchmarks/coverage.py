@@ -1,9 +1,11 @@
 """Do intervals hold what they promise? Seeded sessions on simulated rigs against their truth.
 
     python benchmarks/coverage.py [--sessions 100] [--rigs sim_wam7 sim_wam7_lossy sim_panda] [--workers 2] [--first 1]
+                                  [--keep FOLDER]
 
 Every session is recorded by the real acquisition, identified by the real code, and compared with what the simulation
-says is true; recordings are deleted. Beside it, the same data as peers treat them: all streams alike in time (no delay;
+says is true; recordings are deleted, or with `--keep` stored as FOLDER/RIG/SEED and found there the next time (most of
+the time goes into them). Beside it, the same data as peers treat them: all streams alike in time (no delay;
 that clocks have been fitted is a gift), least squares, and standard deviations as if every filtered sample were
 independent. Exit code 1 where a bound is missed; with fewer than 100 sessions bounds are as much wider as chance is.
 """
@@ -13,12 +15,14 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,35 +72,35 @@ class Outcome:
     failure: str = ""
 
 
-def session(rig: str, seed: int) -> Outcome:
-    """Record, identify, compare."""
+def session(rig: str, seed: int, keep: Path | None = None) -> Outcome:
+    """Record, unless it is at hand, identify, compare."""
     with tempfile.TemporaryDirectory(prefix="heft-coverage-") as name:
-        folder = Path(name)
-        plan = CONFIGS / "sessions" / f"{SESSIONS[rig]}.yaml"
-        text = plan.read_text(encoding="utf-8")
-        own = load_session(plan).rig.path
-        text = text.replace(f"rig: ../rigs/{own.name}", f"rig: {CONFIGS / 'rigs' / rig}.yaml")
-        (folder / "session.yaml").write_text(text, encoding="utf-8")
-        arguments = [
-            "run",
-            str(folder / "session.yaml"),
-            "--speed",
-            "max",
-            "--seed",
-            str(seed),
-            "--no-identify",
-        ]
-        told = io.StringIO()
-        with redirect_stdout(told), redirect_stderr(told):
-            code = heft([*arguments, "--out", str(folder / "out")])
-        if code != 0:
-            return Outcome(
-                [], [], [], failure=f"{rig} seed {seed}: exit code {code}: {told.getvalue()[-300:]}"
-            )
+        folder = Path(name) if keep is None else keep / rig / str(seed)
+        plan = folder / "session.yaml"
+        if not (folder / "out").is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            if failure := recorded(rig, seed, plan, Path(name) / "out"):
+                return Outcome([], [], [], failure=f"{rig} seed {seed}: {failure}")
+            shutil.copytree(Path(name) / "out", folder / "out", dirs_exist_ok=True)
         recording = next((folder / "out").glob("*.mcap"))
         truth = json.loads(next((folder / "out").glob("*.truth.json")).read_text(encoding="utf-8"))
-        simulation = load_session(folder / "session.yaml").rig.simulation
-        return compared(recording, truth, PriorSpread(**simulation.perturbation.model_dump()))
+        spread = load_session(plan).rig.simulation.perturbation
+        return compared(recording, truth, PriorSpread(**spread.model_dump()))
+
+
+def recorded(rig: str, seed: int, plan: Path, out: Path) -> str:
+    """Write the plan of a session on this rig and record it; what went wrong, or nothing."""
+    ready = CONFIGS / "sessions" / f"{SESSIONS[rig]}.yaml"
+    own = load_session(ready).rig.path.name
+    text = ready.read_text(encoding="utf-8").replace(
+        f"rig: ../rigs/{own}", f"rig: {CONFIGS / 'rigs' / rig}.yaml"
+    )
+    plan.write_text(text, encoding="utf-8")
+    told = io.StringIO()
+    arguments = ["run", str(plan), "--speed", "max", "--seed", str(seed), "--no-identify", "--out", str(out)]
+    with redirect_stdout(told), redirect_stderr(told):
+        code = heft(arguments)
+    return f"exit code {code}: {told.getvalue()[-300:]}" if code else ""
 
 
 def compared(recording: Path, truth: dict[str, Any], spread: PriorSpread) -> Outcome:
@@ -244,12 +248,12 @@ def _rms(checks: list[Check]) -> float:
     return float(np.sqrt(np.mean([min(abs(check.off), 1e6) ** 2 for check in checks])))
 
 
-def run(rig: str, sessions: int, first: int, workers: int) -> list[Outcome]:
+def run(rig: str, sessions: int, first: int, workers: int, keep: Path | None = None) -> list[Outcome]:
     """All sessions of a rig, in as many processes."""
     found = []
     with ProcessPoolExecutor(workers) as pool:
         seeds = range(first, first + sessions)
-        for k, outcome in enumerate(pool.map(session, [rig] * sessions, seeds), start=1):
+        for k, outcome in enumerate(pool.map(partial(session, rig, keep=keep), seeds), start=1):
             if outcome.failure:
                 raise RuntimeError(outcome.failure)
             found.append(outcome)
@@ -264,10 +268,11 @@ def main() -> int:
     parser.add_argument("--rigs", nargs="+", choices=list(SESSIONS), default=list(SESSIONS))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--first", type=int, default=1, help="first seed")
+    parser.add_argument("--keep", type=Path, help="folder in which recordings stay")
     arguments = parser.parse_args()
     good = True
     for rig in arguments.rigs:
-        good &= tell(rig, run(rig, arguments.sessions, arguments.first, arguments.workers))
+        good &= tell(rig, run(rig, arguments.sessions, arguments.first, arguments.workers, arguments.keep))
     return 0 if good else 1
 
 
