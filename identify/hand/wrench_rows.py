@@ -15,8 +15,7 @@ from scipy.signal import upfirdn
 from identify.arrays import Array
 from identify.dataset import Processing, Survey
 from identify.dataset.filters import central
-from identify.payload.wrench import differential_terms
-from identify.payload.wrist import wrist_motion
+from identify.hand.wrench_signals import ENTRIES, wrench_signals
 from identify.robot import Robot
 
 __all__ = ["WrenchRows", "wrench_rows"]
@@ -65,13 +64,9 @@ def wrench_rows(
             position, velocity, acceleration = motion.apply(q)
             if dq is not None:
                 velocity, acceleration, _ = motion.apply(dq)
-            moved = wrist_motion(robot, position.T, velocity.T, acceleration.T)
-            terms = differential_terms(
-                moved.rotation, moved.angular_velocity, moved.angular_acceleration, moved.linear_acceleration
-            )
             count = stop - start
-            regressor = terms.regressor(robot.gravity).reshape(high - low, 60)
-            rows = _decimated(regressor, smooth.value, decimation, count)
+            signals = wrench_signals(robot, position, velocity, acceleration)
+            rows = _decimated(signals, smooth.value, decimation, count) @ ENTRIES
             wrench = data.wrenches(piece, step, low + lag, high + lag).T
             kernels = (smooth.value, smooth.first, smooth.second)
             stacked = np.stack([_decimated(wrench, kernel, decimation, count) for kernel in kernels], axis=2)

@@ -21,7 +21,7 @@ from numba import njit
 from identify.arrays import Array
 from identify.regressor.layout import Ints
 
-__all__ = ["LANES", "Chain", "Shape", "decimate"]
+__all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion"]
 
 LANES = 64
 Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
@@ -202,6 +202,38 @@ def _fill(source: Array, first: int, count: int, target: Array) -> None:
             target[i * LANES + n] = source[i, first + n]
         for n in range(count, LANES):
             target[i * LANES + n] = 0.0
+
+
+@_compiled
+def link_motion(c: Array, s: Array, dq: Array, ddq: Array, tree: Chain, path: Ints, out: Array) -> None:
+    """omega, alpha and the acceleration of a link's origin, gravity in it, at T samples: out (9, T).
+
+    `path` are the joints that move the link, from the base outwards.
+    """
+    _, coefficients, screws, gravity = tree
+    inputs = np.zeros((4, dq.shape[0] * LANES))
+    place, there, here = np.zeros(12 * LANES), np.zeros(12 * LANES), np.zeros(12 * LANES)
+    body = np.zeros(9 * LANES)
+    for first in range(0, dq.shape[1], LANES):
+        count = min(LANES, dq.shape[1] - first)
+        _fill(c, first, count, inputs[0])
+        _fill(s, first, count, inputs[1])
+        _fill(dq, first, count, inputs[2])
+        _fill(ddq, first, count, inputs[3])
+        for k in range(len(path)):
+            lane = slice(path[k] * LANES, (path[k] + 1) * LANES)
+            _place(coefficients[path[k]], inputs[0, lane], inputs[1, lane], place)
+            if k == 0:
+                _base(place, gravity, here)
+            else:
+                there[:] = here
+                _carry(place, there[: 6 * LANES], here[: 6 * LANES])
+                _carry(place, there[6 * LANES :], here[6 * LANES :])
+            _joint(screws[path[k]], inputs[2, lane], inputs[3, lane], here)
+        _body(here, body)
+        for r in range(9):
+            for n in range(count):
+                out[r, first + n] = body[r * LANES + n]
 
 
 @_compiled

@@ -84,14 +84,31 @@ class Regressor:
         """Add the filtered rows of a stretch of samples (n, T) to `out` (K, C); see `kernel.decimate`."""
         from identify.regressor.kernel import decimate
 
-        q, dq, ddq, torque = (np.ascontiguousarray(array) for array in (q, dq, ddq, torque))
-        c, s = np.cos(q), np.sin(q)
-        slides = self.tree.prismatic
-        c[slides], s[slides] = q[slides], 0.0
+        dq, ddq, torque = (np.ascontiguousarray(array) for array in (dq, ddq, torque))
+        c, s = self._turned(q)
         tree, shape, load = self._fixed
         decimate(
             c, s, dq, ddq, torque, self.drives.signals(dq, ddq), tree, shape, load, taps, step, origin, out
         )
+
+    def link_motion(self, link: int, q: Array, dq: Array, ddq: Array) -> Array:
+        """How a link moves at T samples (n, T): angular velocity [rad/s], angular acceleration [rad/s2] and the
+        acceleration of its origin less gravity [m/s2], in its own frame: shape (9, T).
+        """
+        from identify.regressor.kernel import link_motion
+
+        c, s = self._turned(q)
+        out = np.empty((9, q.shape[1]))
+        path = np.array(self.tree.support(link), dtype=np.int64)
+        link_motion(c, s, np.ascontiguousarray(dq), np.ascontiguousarray(ddq), self._fixed[0], path, out)
+        return out
+
+    def _turned(self, q: Array) -> tuple[Array, Array]:
+        """c and s of `Tree.coefficients`, each (n, T)."""
+        c, s = np.cos(q), np.sin(q)
+        slides = self.tree.prismatic
+        c[slides], s[slides] = q[slides], 0.0
+        return np.ascontiguousarray(c), np.ascontiguousarray(s)
 
     @cached_property
     def _fixed(self) -> tuple[Chain, Shape, Array]:
