@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from identify.alignment.delay import Delay
 from identify.arrays import Array
-from identify.hand.wrench_rows import WrenchRows, wrench_rows
+from identify.hand.position_noise import attenuation
+from identify.hand.wrench_information import TEN, WrenchInformation, wrench_information
 from identify.intervals.interval import Interval, quantile
 from identify.intervals.long_run import long_run_variance
 from identify.source import Source
@@ -17,12 +19,11 @@ from identify.triangle import triangle
 __all__ = ["Hand", "identify_hand"]
 
 NAMES = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
-UNKNOWNS = 22  # ten numbers, six biases, six drifts
 LEAST_ROWS = 40
-MOST_S = 600.0  # of motion: a longer session is looked at here and there, so that memory is bounded
 ROUNDS = 8
 SETTLED_S = 1e-8
 REACH = 0.03  # delay times cut-off that one expansion is good for
+KNOWN = 1e-10  # of the largest eigenvalue, columns in units of their size: less is not determined
 
 
 @dataclass(frozen=True)
@@ -30,133 +31,174 @@ class Hand:
     """Everything beyond the sensor, in the sensor's frame.
 
     ten         m, mx my mz, xx xy yy xz yz zz about the sensor's origin, shape (10,)
-    covariance  of them, shape (10, 10)
+    precision   what the wrenches know of them: inverse of their covariance, shape (10, 10); singular where they do not
+    covariance  of them, shape (10, 10); infinite where the wrenches say nothing
     bias        of the sensor in the middle of the data [N, N m], shape (6,), and its drift per second
     delay       of the wrench against positions
     intervals   by name: `hand.mass`, `hand.com.x`, `hand.inertia.xx`, ...
+    attenuated  what noise of the positions moved the ten numbers by, shape (10,); the covariance allows for it
     """
 
     ten: Array
+    precision: Array
     covariance: Array
     bias: Array
     drift: Array
     delay: Delay
     intervals: dict[str, Interval]
+    attenuated: Array
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """Ten numbers, weights of the six equations, and the delay that is left beside `lag_s` [s]."""
+
+    ten: Array
+    weights: Array
+    lag_s: float
+    rest_s: float
+
+    @property
+    def value(self) -> Array:
+        """The wrench's three columns to the wrench at its own time."""
+        return np.array([1.0, self.rest_s, self.rest_s**2 / 2])
+
+    @property
+    def slope(self) -> Array:
+        """The same to its derivative with respect to the delay."""
+        return np.array([0.0, 1.0, self.rest_s])
 
 
 def identify_hand(source: Source) -> Hand | None:
     """From the wrenches in the data; None without a sensor, or with too few rows."""
-    lag, rows = 0.0, _rows(source, 0.0)
-    if rows is None:
-        return None
+    step, reach = source.surveys[0].sampling.step_s, REACH / source.processing.cutoff_hz
+    lag, found = 0.0, None
     for _ in range(ROUNDS):
-        rows = rows if lag == 0.0 else _rows(source, lag) or rows
-        design = _design(rows)
-        theta, weights, rest = _solved(rows, design, REACH / source.processing.cutoff_hz)
-        if abs(rest) <= REACH / source.processing.cutoff_hz:
+        information = wrench_information(source, lag)
+        if information is None or information.rows < LEAST_ROWS:
             break
-        lag = source.surveys[0].sampling.step_s * round((lag + rest) / source.surveys[0].sampling.step_s)
-    alike = max(source.processing.alikeness(1 / each.sampling.step_s) for each in source.surveys)
-    return _judged(source, rows, design, theta, weights, (lag, rest), alike)
+        solution = _solved(information, lag, reach)
+        found = information, solution
+        if abs(solution.rest_s) <= reach:
+            break
+        lag = step * round((lag + solution.rest_s) / step)
+    return None if found is None else _judged(source, *found)
 
 
-def _rows(source: Source, lag_s: float) -> WrenchRows | None:
-    robot = source.robot
-    if robot.sensor is None:
-        return None
-    surveys = [found for found in source.surveys if found.data.wrench is not None]
-    every = max(1, round(sum(found.data.duration_s for found in surveys) / MOST_S))
-    parts = [
-        part for found in surveys[::every] for part in wrench_rows(robot, source.processing, found, lag_s)
-    ]
-    rows = WrenchRows.joined(parts) if parts else None
-    return rows if rows is not None and len(rows.time) >= LEAST_ROWS else None
-
-
-def _solved(rows: WrenchRows, design: Array, reach: float) -> tuple[Array, Array, float]:
-    """Unknowns (22,), weights of the six equations, and the delay that is left [s]."""
-    delay, weights = 0.0, np.ones(6)
-    freedom = max(len(rows.time) - UNKNOWNS / 6, 1.0)
+def _solved(information: WrenchInformation, lag: float, reach: float) -> _Solution:
+    """Weights by each equation's own residual and the delay, in turn until they settle."""
+    found = _Solution(np.zeros(TEN), np.ones(6), lag, 0.0)
+    freedom = max(information.rows - information.unknowns / 6, 1.0)
+    factors = information.factors
     for _ in range(ROUNDS):
-        values = rows.wrench @ np.array([1.0, delay, delay**2 / 2])
-        theta, *_ = np.linalg.lstsq(
-            _stacked(design, weights), (values * np.sqrt(weights)).ravel(), rcond=None
-        )
-        residual = values - design @ theta
-        weights = 1 / np.maximum((residual**2).sum(axis=0) / freedom, 1e-18)
-        step = _step(rows, design, weights, delay, reach)
-        delay += step
+        rows = (np.sqrt(found.weights)[:, None, None] * factors).reshape(-1, factors.shape[2])
+        ten = np.asarray(np.linalg.lstsq(rows[:, :TEN], rows[:, TEN:] @ found.value, rcond=None)[0])
+        residual = factors[:, :, TEN:] @ found.value - factors[:, :, :TEN] @ ten
+        weights = 1 / np.maximum((residual**2).sum(axis=1) / freedom, 1e-18)
+        step = _step(information, weights, found, reach)
+        found = _Solution(ten, weights, lag, found.rest_s + step)
         if abs(step) < SETTLED_S:
             break
-    return theta, weights, delay
+    return found
 
 
-def _design(rows: WrenchRows) -> Array:
-    """Columns of all unknowns, shape (K, 6, 22)."""
-    count = len(rows.time)
-    since = rows.time - rows.time.mean()
-    eye = np.broadcast_to(np.eye(6), (count, 6, 6))
-    return np.concatenate([rows.regressor, eye, eye * since[:, None, None]], axis=2)
-
-
-def _stacked(design: Array, weights: Array) -> Array:
-    return (design * np.sqrt(weights)[None, :, None]).reshape(-1, design.shape[2])
-
-
-def _step(rows: WrenchRows, design: Array, weights: Array, delay: float, reach: float) -> float:
-    """Newton step of the delay, x profiled out (see `alignment.torque_delay`)."""
-    root = np.sqrt(weights)[None, :]
-    first = rows.wrench @ np.array([0.0, 1.0, delay])
-    value = rows.wrench @ np.array([1.0, delay, delay**2 / 2])
-    columns = [(column * root).ravel() for column in (value, first, rows.wrench[:, :, 2])]
-    left = triangle(np.column_stack([_stacked(design, weights), *columns]))[-3:, -3:]
+def _step(information: WrenchInformation, weights: Array, found: _Solution, reach: float) -> float:
+    """Newton step of the delay, the ten numbers profiled out (see `alignment.torque_delay`)."""
+    rows = (np.sqrt(weights)[:, None, None] * information.factors).reshape(-1, TEN + 3)
+    columns = rows[:, TEN:] @ np.column_stack([found.value, found.slope, [0.0, 0.0, 1.0]])
+    left = triangle(np.column_stack([rows[:, :TEN], columns]))[-3:, -3:]
     G = left.T @ left
     bend = G[1, 1] + G[0, 2]
     return float(np.clip(-G[0, 1] / bend, -reach, reach)) if bend > 0 else 0.0
 
 
-def _judged(
-    source: Source,
-    rows: WrenchRows,
-    design: Array,
-    theta: Array,
-    weights: Array,
-    lags: tuple[float, float],
-    alike: float,
-) -> Hand:
+def _judged(source: Source, information: WrenchInformation, found: _Solution) -> Hand:
     """Covariance from the scatter of the scores, the delay one more unknown; intervals by the delta method."""
-    rest, delay = lags[1], sum(lags)
-    first = rows.wrench @ np.array([0.0, 1.0, rest])
-    residual = rows.wrench @ np.array([1.0, rest, rest**2 / 2]) - design @ theta
-    whole = np.concatenate([design, -first[:, :, None]], axis=2)
-    weighted = whole * weights[None, :, None]
-    A = np.einsum("kia,kib->ab", weighted, whole)
-    A[-1, -1] = (weights * (first**2 + residual * rows.wrench[:, :, 2])).sum()
+    # Columns of ten numbers and delay (shape (13, 11)), and the residual as a combination of the same (13,).
+    columns = np.zeros((TEN + 3, TEN + 1))
+    columns[:TEN, :TEN] = np.eye(TEN)
+    columns[TEN:, TEN] = -found.slope
+    residual = np.concatenate([-found.ten, found.value])
+    weighted = np.einsum("i,giab->gab", found.weights, information.squares)
+    pulls = weighted @ residual @ columns
+    A = columns.T @ weighted.sum(axis=0) @ columns
+    A[TEN, TEN] += residual @ weighted.sum(axis=0)[:, -1]
+    rows = 6 * information.rows
+    freedom = max(rows - information.unknowns - 1, 1)
+    alike = max(source.processing.alikeness(1 / each.sampling.step_s) for each in source.surveys)
+    variance = alike * float(residual @ weighted.sum(axis=0) @ residual) / freedom
+
     size = np.sqrt(np.abs(np.diag(A)))
-    inverse = np.linalg.pinv(A / np.outer(size, size), hermitian=True) / np.outer(size, size)
-    scores = np.einsum("kia,ki->ka", weighted, residual) @ inverse
-    own, lag = long_run_variance(scores)
-    rows_count = 6 * len(rows.time)
-    formal = alike * inverse * float((weights * residual**2).sum()) / max(rows_count - UNKNOWNS - 1, 1)
-    ratio = own * rows_count / max(rows_count - UNKNOWNS - 1, 1) / np.diag(formal)
-    widening = np.sqrt(np.maximum(ratio, 1.0))
-    covariance = formal * np.outer(widening, widening)
-    degrees = 1.5 * len(rows.time) / (lag + 1)
-    std = float(np.sqrt(covariance[-1, -1]))
-    half = quantile(degrees) * std
-    data = next(found.data for found in source.surveys if found.data.wrench is not None)
+    size = np.where(size > 0, size, 1.0)
+    inverse, known = _inverse(A / np.outer(size, size))
+    influence = (pulls / size) @ inverse
+    own, lag = long_run_variance(influence)
+    formal = variance * np.diag(inverse)
+    ratio = np.divide(own * rows / freedom, formal, out=np.ones(TEN + 1), where=formal > 0)
+    degrees = 1.5 * len(information.starts) / (lag + 1)
+    widening = _widening(ratio, degrees)
+    scale = size / (widening * np.sqrt(variance))
+    whole = A / np.outer(size, size) * np.outer(scale, scale)
+    precision = whole[:TEN, :TEN] - np.outer(whole[:TEN, TEN], whole[TEN, :TEN]) / whole[TEN, TEN]
+    plain = inverse[:TEN, :TEN] / np.outer(size[:TEN], size[:TEN])
+    bias = attenuation(source, found.ten, found.weights, information.rows, plain)
+    pushed = precision @ bias
+    precision = precision - np.outer(pushed, pushed) / (1 + bias @ pushed)
+    covariance = _covariance(precision)
+
+    std = float(widening[TEN] * np.sqrt(formal[TEN]) / size[TEN]) if known[TEN] else np.inf
+    delay, half = found.lag_s + found.rest_s, quantile(degrees) * std
+    data = next(one.data for one in source.surveys if one.data.wrench is not None)
     told = Delay(data.wrench_stream, data.motion_stream, delay, std, delay - half, delay + half)
-    ten, spread = theta[:10], covariance[:10, :10]
-    return Hand(ten, spread, theta[10:16], theta[16:22], told, _intervals(ten, spread, degrees))
+    offsets = (information.offsets @ residual).mean(axis=0)
+    return Hand(
+        found.ten,
+        precision,
+        covariance,
+        offsets[:, 0],
+        offsets[:, 1],
+        told,
+        _intervals(found.ten, covariance, degrees),
+        bias,
+    )
+
+
+def _widening(ratio: Array, degrees: float) -> Array:
+    """Factors on standard deviations, from variances by the residuals' own scatter over those of white noise.
+
+    A ratio above 1 is believed as far as chance does not explain it: its own variance is 2 / degrees, and of an excess
+    e that much over e is taken off (Stein). Taking every ratio above 1 as it is makes white noise 3 % too wide.
+    """
+    excess = np.maximum(ratio - 1.0, 1e-12)
+    return np.sqrt(1.0 + np.maximum(excess - 2 / (degrees * excess), 0.0))
+
+
+def _inverse(matrix: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Of a symmetric matrix with ones on its diagonal, in the directions that it determines, and whose those are."""
+    values, vectors = np.linalg.eigh(matrix)
+    good = values > KNOWN * values[-1]
+    inverse = (vectors[:, good] / values[good]) @ vectors[:, good].T
+    return inverse, (vectors[:, ~good] ** 2).sum(axis=1) < 1e-6
+
+
+def _covariance(precision: Array) -> Array:
+    """Inverse of a precision; infinite where it says nothing."""
+    size = np.sqrt(np.diag(precision))
+    size = np.where(size > 0, size, 1.0)
+    inverse, known = _inverse(precision / np.outer(size, size))
+    covariance = inverse / np.outer(size, size)
+    covariance[~known, :] = covariance[:, ~known] = 0.0
+    covariance[~known, ~known] = np.inf
+    return covariance
 
 
 def _intervals(ten: Array, covariance: Array, degrees: float) -> dict[str, Interval]:
     mass = float(ten[0])
     found = {"hand.mass": Interval.of(mass, float(np.sqrt(covariance[0, 0])), degrees, "kg")}
     for k, axis in enumerate("xyz", start=1):
-        gradient = np.zeros(10)
-        gradient[0], gradient[k] = -ten[k] / mass**2, 1 / mass
-        std = float(np.sqrt(gradient @ covariance @ gradient))
+        part = covariance[np.ix_([0, k], [0, k])]
+        gradient = np.array([-ten[k] / mass**2, 1 / mass])
+        std = float(np.sqrt(gradient @ part @ gradient)) if np.isfinite(part).all() else np.inf
         found[f"hand.com.{axis}"] = Interval.of(float(ten[k] / mass), std, degrees, "m")
     for k, name in enumerate(NAMES[4:], start=4):
         std = float(np.sqrt(covariance[k, k]))

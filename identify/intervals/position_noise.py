@@ -14,12 +14,12 @@ from __future__ import annotations
 import numpy as np
 
 from identify.arrays import Array
-from identify.dataset import Dataset
+from identify.dataset import Dataset, Processing
 from identify.estimators.answer import Estimate
 from identify.problem import Problem
 from identify.source import Source
 
-__all__ = ["attenuation", "position_noise"]
+__all__ = ["INSTANTS", "acceleration_noise", "attenuation", "position_noise"]
 
 INSTANTS = 24  # at which the regressor's derivative is looked at
 MOST_SAMPLES = 50_000
@@ -38,6 +38,13 @@ def position_noise(data: Dataset) -> Array:
     return np.sqrt((differences**2).mean(axis=0) / 70.0)
 
 
+def acceleration_noise(processing: Processing, data: Dataset, rate_hz: float) -> Array:
+    """Variance of the filtered accelerations by noise of what is measured [rad2/s4], shape (n,)."""
+    motion, taps = processing.differentiator(rate_hz), processing.taps(rate_hz)
+    kernel = motion.second if data.dq is None else motion.first
+    return position_noise(data) ** 2 * float((np.convolve(kernel, taps) ** 2).sum())
+
+
 def attenuation(source: Source, problem: Problem, answer: Estimate, spread: Array) -> Array:
     """The bias of the base parameters, shape (n_base,); zero for periodic motion, whose noise is averaged away."""
     columns = list(problem.base.independent)
@@ -49,10 +56,7 @@ def attenuation(source: Source, problem: Problem, answer: Estimate, spread: Arra
     rows = (answer.information or problem.information).rows
     whole = sum(data.duration_s for data in source.datasets)
     for data, found in zip(source.datasets, source.surveys, strict=True):
-        rate = 1 / found.sampling.step_s
-        motion, taps = source.processing.differentiator(rate), source.processing.taps(rate)
-        kernel = motion.second if data.dq is None else motion.first
-        variance = position_noise(data) ** 2 * float((np.convolve(kernel, taps) ** 2).sum())
+        variance = acceleration_noise(source.processing, data, 1 / found.sampling.step_s)
         picked = np.linspace(0, len(data) - 1, INSTANTS).astype(int)
         q = np.asarray(data.q[picked], dtype=np.float64)
         still = robot.regressor.dense(q, np.zeros_like(q), np.zeros_like(q))[:, :, columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from identify import Dataset, Processing, Robot
 from identify.hand import Hand, identify_hand
+from identify.hand import wrench_information as wrench_information_module
 from identify.inertia import from_mass_com_inertia
 from identify.payload.wrench import differential_terms
 from identify.payload.wrist import wrist_motion
@@ -35,19 +37,30 @@ def motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def hand_of(
-    robot: Robot, delay_s: float, noise: float = 1.0, seed: int = 0, lost: slice | None = None
-) -> Hand | None:
+def data_of(
+    robot: Robot,
+    delay_s: float,
+    noise: float = 1.0,
+    seed: int = 0,
+    lost: slice | None = None,
+    bias: np.ndarray = BIAS,
+) -> Dataset:
     t = np.arange(9000) * 1e-3
     moved = wrist_motion(robot, *motion(t - delay_s))
     terms = differential_terms(
         moved.rotation, moved.angular_velocity, moved.angular_acceleration, moved.linear_acceleration
     )
-    wrench = terms.regressor(robot.gravity) @ TEN + BIAS + 1e-3 * np.outer(t - t.mean(), BIAS)
+    wrench = terms.regressor(robot.gravity) @ TEN + bias + 1e-3 * np.outer(t - t.mean(), bias)
     wrench += noise * np.random.default_rng(seed).standard_normal(wrench.shape) * ([0.05] * 3 + [0.002] * 3)
     if lost is not None:
         wrench[lost] = np.nan
-    data = Dataset.from_arrays(t, motion(t)[0], np.zeros((len(t), 7)), wrench=wrench)
+    return Dataset.from_arrays(t, motion(t)[0], np.zeros((len(t), 7)), wrench=wrench)
+
+
+def hand_of(
+    robot: Robot, delay_s: float, noise: float = 1.0, seed: int = 0, lost: slice | None = None
+) -> Hand | None:
+    data = data_of(robot, delay_s, noise, seed, lost)
     return identify_hand(Source.of(robot, [data], Processing(8.0)))
 
 
@@ -78,3 +91,60 @@ def test_unknown_wrenches_are_left_out(robot: Robot) -> None:
     assert hand is not None
     assert hand.intervals["hand.mass"].value == pytest.approx(0.8, rel=2e-3)
     assert hand_of(robot, 0.002, lost=slice(0, 8900)) is None
+
+
+def test_every_dataset_has_a_bias_of_its_own(robot: Robot) -> None:
+    parts = [data_of(robot, 0.002, seed=seed, bias=scale * BIAS) for seed, scale in ((0, 1.0), (1, -3.0))]
+    hand = identify_hand(Source.of(robot, parts, Processing(8.0)))
+    assert hand is not None
+    assert (np.abs(hand.ten - TEN) < 4 * np.sqrt(np.diag(hand.covariance))).all()
+    assert hand.bias == pytest.approx(-BIAS, abs=0.02)
+
+
+def test_a_long_session_needs_no_more_memory_and_is_used_to_its_end(
+    robot: Robot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = hand_of(robot, 0.002)
+    monkeypatch.setattr(wrench_information_module, "MOST_GROUPS", 12)
+    grouped = hand_of(robot, 0.002)
+    assert whole is not None
+    assert grouped is not None
+    assert grouped.ten == pytest.approx(whole.ten, abs=1e-12)
+    assert np.diag(grouped.covariance) == pytest.approx(np.diag(whole.covariance), rel=1.0)
+    data = data_of(robot, 0.002)
+    source = Source.of(robot, [data], Processing(8.0))
+    found = wrench_information_module.wrench_information(source, 0.0)
+    assert found is not None
+    assert len(found.squares) < 20 < found.rows
+    assert found.squares.sum(axis=0) == pytest.approx(
+        np.swapaxes(found.factors, 1, 2) @ found.factors, rel=1e-6
+    )
+
+
+def test_what_a_motion_does_not_show_is_infinitely_uncertain(robot: Robot) -> None:
+    t = np.arange(9000) * 1e-3
+    q = np.zeros((len(t), 7))
+    q[:, 1], q[:, 3] = 0.3 * np.sin(t), 1.5  # slow, and about one horizontal axis
+    moved = wrist_motion(robot, q, np.zeros_like(q), np.zeros_like(q))
+    wrench = differential_terms(moved.rotation).regressor(robot.gravity) @ TEN
+    data = Dataset.from_arrays(t, q, np.zeros_like(q), wrench=wrench)
+    hand = identify_hand(Source.of(robot, [data], Processing(8.0)))
+    assert hand is not None
+    assert np.isinf(hand.intervals["hand.inertia.yy"].high) or hand.intervals["hand.inertia.yy"].std > 1e-2
+    assert np.linalg.eigvalsh(hand.precision)[0] >= -1e-9 * np.trace(hand.precision)
+
+
+def test_noise_of_positions_is_allowed_for(robot: Robot) -> None:
+    """Enough of it, and the estimate is drawn towards zero by what was computed."""
+    off, told, std = [], [], []
+    for seed in range(6):
+        data = data_of(robot, 0.0, seed=seed)
+        noisy = data.q + 2e-3 * np.random.default_rng(100 + seed).standard_normal(data.q.shape)
+        hand = identify_hand(Source.of(robot, [replace(data, q=noisy)], Processing(8.0)))
+        assert hand is not None
+        off.append(hand.ten - TEN)
+        told.append(hand.attenuated)
+        std.append(np.sqrt(np.diag(hand.covariance)))
+    rotational = slice(4, 10)
+    assert np.mean(told, axis=0)[[4, 6, 9]] == pytest.approx(np.mean(off, axis=0)[[4, 6, 9]], rel=0.6)
+    assert (np.abs(np.mean(off, axis=0)) < 2 * np.mean(std, axis=0))[rotational].all()
