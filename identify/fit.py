@@ -53,7 +53,7 @@ def fit(
     level        of consistency that the links must have: mass, inertia, full or shape
     cutoff_hz    of the zero-phase low-pass; None: chosen from the data
     prior        known parameters; None: the robot's own (see `identify.prior.prior_of`)
-    prior_spread how far the truth may be from the prior: decides intervals, not parameters; None: the robot's own
+    prior_spread how far the truth may be from the prior; None: the robot's own
     processing   filter and derivatives in full, instead of `cutoff_hz`
     delay_s      how old torques are against positions [s] (docs/units-and-frames.md); None: found in the data
     bounds       on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
@@ -74,7 +74,7 @@ def fit(
     if not datasets:
         raise DataError("no data; give at least one dataset")
     source = Source.of(robot, datasets, _processing(datasets, cutoff_hz, processing))
-    posed = partial(_problem, source, level, prior, bounds, weighting)
+    posed = partial(_problem, source, level, prior, bounds, weighting, prior_spread or robot.spread)
     alignment = align(source, posed, delay_s, source.reduced(progress))
     problem = replace(alignment.problem, reweight=alignment.source.reweight)
     answer = estimate(problem, method, **(options or {}))
@@ -85,9 +85,9 @@ def fit(
         "weighting": weighting if isinstance(weighting, str) else list(weighting),
         "bounds": problem.bounds.to_dict(),
         "delay_s": delay_s,
-        "prior_spread": asdict(prior_spread or robot.spread),
+        "prior_spread": asdict(problem.spread),
     }
-    assessment = assess(alignment, answer, prior_spread or robot.spread, bootstrap)
+    assessment = assess(alignment, answer, bootstrap)
     hand = identify_hand(alignment.source)
     result = _result(assessment, hand, alignment.source, problem, answer, configuration)
     return result if validate is None else replace(result, validation=result.relative_error(validate))
@@ -114,6 +114,7 @@ def _problem(
     prior: PriorLike,
     bounds: Bounds | None,
     weighting: Weighting | Array,
+    spread: PriorSpread,
     information: Information,
 ) -> Problem:
     from identify.base import base_parameters
@@ -131,6 +132,7 @@ def _problem(
         boxes=robot.boxes,
         bounds=Bounds(total_mass=robot.total_mass) if bounds is None else bounds,
         weighting=weighting,
+        spread=spread,
     )
 
 

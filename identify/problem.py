@@ -6,8 +6,8 @@ torque residuals of joint j, the cost of standard parameters d, shape (p,), is
     cost(d) = sum_j w_j |Y_j d - tau_j|^2 = |R d - z|^2 + rho2
 
 Only the base parameters K d (`identify.base`) act on it. `scales` say how large each parameter of this robot
-is, so that numbers of different units can be compared: they make columns equal in size, and are the prior's
-metric.
+is, so that numbers of different units can be compared; `metric` says how far from the prior the truth may be, and in
+which directions.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from identify.arrays import Array, frozen
+from identify.chart import LinkChart
 from identify.consistency import LEVELS, Box, Consistency, Level, consistency_of_links, half_diagonal
 from identify.errors import ParameterError, ProblemError
-from identify.inertia.pseudo import second_moment_about_com
+from identify.inertia.pseudo import from_pseudo_inertia, second_moment_about_com
 from identify.parameters import Layout
+from identify.robot.prior_spread import PriorSpread
 
 if TYPE_CHECKING:
     from identify.base import BaseParameters
@@ -35,6 +37,7 @@ __all__ = ["Bounds", "Problem", "Reweighter", "Weighting", "link_sizes"]
 Weighting = Literal["joint", "none"]
 UNKNOWN_SIZE = 0.15  # [m] half a link, where neither a box nor a prior says it
 UNKNOWN_MASS = 1.0  # [kg]
+THIN = 1e-4  # of mass size^2: a prior's second moments count as this much larger, lest it allow no other
 
 
 class Reweighter(Protocol):
@@ -104,9 +107,9 @@ def link_sizes(layout: Layout, prior: Array | None, boxes: Mapping[str, Box]) ->
 class Problem:
     """An estimation problem; checks itself when it is made.
 
-    `prior` are standard parameters, shape (p,), or None where nothing is known. `boxes` are the links'
-    bounding boxes [m] in their own frames. `weighting` is `joint` (weights by each joint's own residual),
-    `none`, or the weights themselves, shape (n_joints,).
+    `prior` are standard parameters, shape (p,), or None where nothing is known; the truth is within `spread` of
+    them. `boxes` are the links' bounding boxes [m] in their own frames. `weighting` is `joint` (weights by each
+    joint's own residual), `none`, or the weights themselves, shape (n_joints,).
     """
 
     information: Information
@@ -118,6 +121,7 @@ class Problem:
     bounds: Bounds = field(default_factory=Bounds)
     weighting: Weighting | Array = "joint"
     reweight: Reweighter | None = None
+    spread: PriorSpread = field(default_factory=PriorSpread)
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -144,6 +148,11 @@ class Problem:
     def joints(self) -> int:
         """Number of joints with data."""
         return len(self.information.rows)
+
+    @property
+    def weighted_by_noise(self) -> bool:
+        """Whether a weight is one over the residual's variance."""
+        return isinstance(self.weighting, str) and self.weighting == "joint"
 
     @cached_property
     def start(self) -> Array:
@@ -177,6 +186,27 @@ class Problem:
                 least = float(np.median(inertias)) / 10 if term == "drive_inertia" and inertias else 1.0
                 scales[i] = max(abs(self.start[i]), least)
         return frozen(scales)
+
+    @cached_property
+    def metric(self) -> Array:
+        """S, shape (p, p): the truth is d0 + S x with x standard normal, as far as the prior knows.
+
+        For links, the tangent of the chart of `identify.chart` at the prior: |x| is the distance on the cone of bodies
+        that can exist, to first order, and depends on no frame and no unit. By `scales` where there is no such prior.
+        """
+        metric = np.diag(self.scales)
+        for link in self.layout.links:
+            block = self.layout.link(link)
+            thick = from_pseudo_inertia(
+                np.diag([THIN * self.masses[link] * self.sizes[link] ** 2] * 3 + [0.0])
+            )
+            chart = LinkChart.about(self.start[block] + thick, self.spread.inertia)
+            if chart is not None:
+                metric[block, block] = chart.body(np.zeros(10))[1]
+        for terms in self.layout.joint_terms.values():
+            if "drive_inertia" in terms and self.start[i := terms["drive_inertia"]] > 0:
+                metric[i, i] = self.spread.drive_inertia * self.start[i]
+        return frozen(metric)
 
     def links_of(self, parameters: Array) -> dict[str, Array]:
         """The ten numbers of each link."""

@@ -18,7 +18,7 @@ __all__ = ["BaseSpace"]
 class BaseSpace:
     """d = `best` + `inverse` (b' - b) + `null` v has base vector b', for every v.
 
-    `best` is closest to the prior in units of the scales, and v counts in the same units. Shapes (p,),
+    `best` is closest to the prior in its metric, and v counts in the same. Shapes (p,),
     (p, n_base) and (p, p - n_base).
     """
 
@@ -34,7 +34,7 @@ class BaseSpace:
             raise ParameterError(
                 f"shape {vector.shape}, must be one value for each of {len(K)} base parameters"
             )
-        _, _, V = np.linalg.svd(K * problem.scales)
-        inverse = np.asarray(np.linalg.pinv(K * problem.scales) * problem.scales[:, None])
+        _, _, V = np.linalg.svd(K @ problem.metric)
+        inverse = np.asarray(problem.metric @ np.linalg.pinv(K @ problem.metric))
         best = problem.start + inverse @ (vector - K @ problem.start)
-        return cls(best, inverse, problem.scales[:, None] * V[len(K) :].T)
+        return cls(best, inverse, problem.metric @ V[len(K) :].T)

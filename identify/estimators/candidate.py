@@ -1,7 +1,9 @@
 """How much the prior may say: as much as costs next to no fit.
 
-In the directions that the data leave open, a heavier prior makes links more plausible and costs nothing,
-unless the border of the feasible set ties these directions to others: then it costs fit.
+In the directions that the data leave open, the prior decides and costs nothing, unless the border of the feasible set
+ties these directions to others. Others the data know less well than the prior does; there it costs fit, but less than
+the truth itself would: that is above least squares by the variance times the number of base parameters, on average.
+With weights that are not those of the noise no such thing can be said, and the prior may cost next to nothing.
 """
 
 from __future__ import annotations
@@ -17,16 +19,10 @@ from identify.problem import Problem
 
 __all__ = ["LEAST_PRIOR_WEIGHT", "Candidate", "closest_that_fits"]
 
-PRIOR_WEIGHTS = (
-    10.0,
-    1.0,
-    0.1,
-    0.01,
-    1e-3,
-    1e-4,
-)  # of the target's prior; 10: within a third of mass and size
+PRIOR_WEIGHTS = (1.0, 0.1, 0.01, 1e-3, 1e-4)  # of the target's prior; 1: as the prior's spread has it
 LEAST_PRIOR_WEIGHT = 1e-6  # at which the prior decides only what is left entirely open
 PRIOR_COST = 0.005  # of the cost, that the prior may add: a fit of 1.000 % becomes one of 1.0025 %
+TRUTH_COST = 0.5  # of what the truth itself would add
 SAME_COST = 1e-7  # of the cost of least squares: no cost at all
 
 
@@ -45,24 +41,27 @@ def closest_that_fits(
     solved: Callable[[float], Candidate],
     limit: Callable[[], float] = lambda: float("inf"),
 ) -> Candidate:
-    """The candidate with the largest weight of the prior that costs at most `PRIOR_COST`, and not above
-    `limit`.
+    """The candidate with the largest weight of the prior that costs little enough.
 
-    `solved` finds the optimum for a weight of the prior; `limit` is asked for only if the prior costs
-    anything.
+    `solved` finds the optimum for a weight of the prior. With weights that are not the noise's, no candidate costs more
+    than `limit`, which is asked for only if the prior costs anything.
     """
     if problem.prior is None:
         return solved(LEAST_PRIOR_WEIGHT)
     plain = closest_to_prior(problem, weights)
     least, whole = problem.cost(plain, weights), problem.cost(np.zeros_like(plain), weights)
+    share, bound = PRIOR_COST, float("inf")
     found = solved(PRIOR_WEIGHTS[0])
     if found.cost <= (1 + SAME_COST) * least + SAME_COST**2 * whole:
         return found
-    bound = limit()
-    if found.cost <= min((1 + PRIOR_COST) * least, bound):
+    if problem.weighted_by_noise:
+        share = max(share, TRUTH_COST * len(problem.base.names) / float(problem.information.rows.sum()))
+    else:
+        bound = limit()
+    if found.cost <= min((1 + share) * least, bound):
         return found
     fittest = solved(LEAST_PRIOR_WEIGHT)
-    most = min((1 + PRIOR_COST) * fittest.cost, max(bound, fittest.cost))
+    most = min((1 + share) * fittest.cost, max(bound, fittest.cost))
     for weight in PRIOR_WEIGHTS[1:]:
         if found.cost <= most:
             return found

@@ -14,6 +14,6 @@ __all__ = ["closest"]
 def closest(problem: Problem) -> Estimate:
     """As good a fit as least squares, and among such the smallest |d - d0| in SI units, as in 002."""
     weights = weights_of(problem)
-    parameters = closest_to_prior(problem, weights, scales=np.ones(len(problem.layout)))
+    parameters = closest_to_prior(problem, weights, metric=np.eye(len(problem.layout)))
     distance = float(np.linalg.norm(parameters - problem.start))
     return Estimate.of(problem, "closest", parameters, weights, facts={"distance": distance})

@@ -47,7 +47,7 @@ def correct_base(problem: Problem, base: ArrayLike, margin: Margin = DEFAULT_MAR
     space = BaseSpace.of(problem, base)
     size = max(float(np.linalg.norm(np.asarray(base))), 1e-9)
     parameters, distance = _closest(problem, space, margin, FIRST_UNIT * size, NULL_WEIGHTS[-1])
-    away = float(np.linalg.norm((parameters - space.best) / problem.scales))
+    away = float(np.linalg.norm(np.linalg.solve(problem.metric, parameters - space.best)))
     for weight in NULL_WEIGHTS:
         # The least weight that the solver copes with: some vectors are closest to a robot of infinite mass.
         try:

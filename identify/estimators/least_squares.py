@@ -1,6 +1,6 @@
 """Weighted least squares on the information factors: the linear algebra that the estimators share.
 
-In the metric of `scales` s, with S = diag(s) and V1 an orthonormal basis of the row space of K S, the
+In the prior's metric S, with V1 an orthonormal basis of the row space of K S, the
 least-squares solution closest to the prior d0 is (002, Eq. 30)
 
     d = d0 + S V1 (R S V1)^+ (z - R d0)
@@ -20,7 +20,7 @@ from identify.problem import Problem
 if TYPE_CHECKING:
     from identify.reduction import Information
 
-__all__ = ["closest_to_prior", "covariance", "joint_weights", "least_sigma", "row_space", "weights_of"]
+__all__ = ["closest_to_prior", "covariance", "joint_weights", "least_sigma", "weights_of"]
 
 RANK_TOLERANCE = 1e-8  # of the largest singular value; data in double precision are exact to about 1e-12
 LEAST_SIGMA = 1e-5  # of a joint's torque: no torque is known better, and noise-free data keep finite weights
@@ -28,21 +28,16 @@ MOST_ROUNDS = 20
 SETTLED = 1e-4  # relative change of the joints' standard deviations
 
 
-def row_space(problem: Problem, scales: Array) -> Array:
-    """V1, shape (p, n_base): orthonormal rows of K S, transposed."""
-    _, _, V = np.linalg.svd(problem.base.matrix * scales, full_matrices=False)
-    return V.T
-
-
 def closest_to_prior(
-    problem: Problem, weights: Array, *, scales: Array | None = None, information: Information | None = None
+    problem: Problem, weights: Array, *, metric: Array | None = None, information: Information | None = None
 ) -> Array:
-    """The least-squares solution closest to the prior in the metric of `scales` (default: the problem's)."""
-    scales = problem.scales if scales is None else scales
+    """The least-squares solution closest to the prior in a metric, shape (p, p) (default: the prior's)."""
+    metric = problem.metric if metric is None else metric
     R, z, _ = problem.stacked(weights, information)
-    V1 = row_space(problem, scales)
-    step, *_ = np.linalg.lstsq(R @ (scales[:, None] * V1), z - R @ problem.start, rcond=RANK_TOLERANCE)
-    return problem.start + scales * (V1 @ step)
+    _, _, V = np.linalg.svd(problem.base.matrix @ metric, full_matrices=False)
+    seen = metric @ V.T
+    step, *_ = np.linalg.lstsq(R @ seen, z - R @ problem.start, rcond=RANK_TOLERANCE)
+    return np.asarray(problem.start + seen @ step)
 
 
 def covariance(problem: Problem, weights: Array, information: Information) -> tuple[int, Array, str]:

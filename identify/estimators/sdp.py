@@ -32,11 +32,11 @@ def sdp(
 ) -> Estimate:
     """The consistent parameters that fit best, and closest to the prior among those that fit alike.
 
-    `prior` chooses the distance: squared differences in units of the parameters' scales, or the log-det
+    `prior` chooses the distance: squared differences in the prior's metric, or the log-det
     divergence tr(J0^-1 J) - log det J per link, which does not depend on frames and units and keeps links
     from the border. `margin` is relative to each link's mass and size. `prior_weight` None: 1 for the
-    divergence; for differences as much as costs next to no fit, and less than to correct least squares
-    without a look at the data (003, Eq. 55) would.
+    divergence; for differences as much as the prior's spread says and the data allow (`candidate`); with
+    weights that are not the noise's, less than to correct least squares without a look at the data (003, Eq. 55) costs.
     """
     if prior not in ("euclidean", "logdet"):
         raise ProblemError(f"sdp: no prior {prior!r}; there are euclidean and logdet")

@@ -4,8 +4,8 @@
 
 v is the variance of the weighted residuals (1 for weights 1 / sigma^2), so that the first term counts
 residuals in their own standard deviations. s_i and v_i are the singular values and directions of R S /
-sqrt(v): what the data know of the parameters in units of their scales S. Where they know nothing, s_i = 0,
-the prior d0 holds with a standard deviation of e^-1/2 scales; its weight fades with the square of what they
+sqrt(v): what the data know of the parameters in units of the prior's metric S. Where they know nothing, s_i = 0,
+the prior d0 holds with e^-1/2 times its own spread; its weight fades with the square of what they
 know, and a direction that they determine does not feel it. (000, Eq. 29 has the prior in the null space
 alone; this adds directions that are hardly excited.)
 
@@ -37,7 +37,7 @@ class Target:
     def of(cls, problem: Problem, weights: Array, prior_weight: float) -> Target:
         """The target of `problem` with `weights` on the joints; `prior_weight` is e."""
         R, z, rho2 = problem.stacked(weights)
-        U, values, V = np.linalg.svd(R * problem.scales)
+        U, values, V = np.linalg.svd(R @ problem.metric)
         missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
         rows = problem.information.rows
         freedom = max(float(rows.sum()) - len(problem.base.names), 1.0)
@@ -47,8 +47,8 @@ class Target:
         stiffness = values**2 + prior_weight / (1 + values**2)
         step = V.T @ (values / stiffness * (U.T @ (z - R @ problem.start)))
         return cls(
-            best=problem.start + problem.scales * step,
-            spread=np.asarray(problem.scales[:, None] * V.T / np.sqrt(stiffness), dtype=np.float64),
+            best=problem.start + problem.metric @ step,
+            spread=np.asarray(problem.metric @ V.T / np.sqrt(stiffness), dtype=np.float64),
         )
 
     def in_units(self, unit: float) -> Target:

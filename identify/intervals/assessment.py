@@ -18,7 +18,6 @@ from identify.intervals.position_noise import attenuation
 from identify.intervals.quantities import quantities
 from identify.intervals.scores import Influence, influence
 from identify.intervals.windows import Windows
-from identify.robot import PriorSpread
 from identify.source import Source
 
 __all__ = ["Assessment", "assess"]
@@ -43,13 +42,8 @@ class Assessment:
     warnings: tuple[str, ...]
 
 
-def assess(
-    alignment: Alignment, answer: Estimate, prior_spread: PriorSpread, replicates: int = 0
-) -> Assessment:
-    """Look at the residuals once more; the truth is within `prior_spread` of the prior.
-
-    `replicates` of a block bootstrap check the intervals; 0: none.
-    """
+def assess(alignment: Alignment, answer: Estimate, replicates: int = 0) -> Assessment:
+    """Look at the residuals once more. `replicates` of a block bootstrap check the intervals; 0: none."""
     source, problem = alignment.source, alignment.problem
     found = influence(source, problem, answer, alignment.estimated)
     bias = attenuation(source, problem, answer, found.spread)
@@ -74,7 +68,7 @@ def assess(
     lines = [*alignment.warnings, *_moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
     lines += _biased(spread, problem.base.names)
     lines += _doubtful(source, answer, found, doubtful)
-    intervals, said = quantities(problem, answer, spread, prior_spread)
+    intervals, said = quantities(problem, answer, spread)
     facts = {
         "rows": float(len(found.residuals.time)),
         "rows_left_out": float(

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from identify.arrays import Array
+from identify.chart import Chart
 from identify.errors import SolverError
 from identify.inertia.pseudo import inertia_about_com
-from identify.intervals.chart import Chart
 from identify.intervals.interval import Interval
 from identify.parameters import JOINT_TERMS
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from identify.chart import Chart
 from identify.errors import SolverError
 from identify.estimators.answer import Estimate
-from identify.intervals.chart import Chart
 from identify.intervals.covariance import Spread
 from identify.intervals.interval import Interval
 from identify.intervals.posterior import Posterior, posterior
 from identify.parameters import JOINT_TERMS
 from identify.problem import Problem
-from identify.robot import PriorSpread
 
 __all__ = ["quantities"]
 
@@ -21,7 +20,7 @@ ROUNDS = 6
 
 
 def quantities(
-    problem: Problem, answer: Estimate, spread: Spread, prior_spread: PriorSpread
+    problem: Problem, answer: Estimate, spread: Spread
 ) -> tuple[dict[str, Interval], tuple[str, ...]]:
     """Intervals by name (`link3.mass`, `link3.com.x`, `link3.principal_moments.1`, `joint3.viscous`, `total_mass`).
 
@@ -36,7 +35,11 @@ def quantities(
     try:
         for _ in range(ROUNDS):
             chart = Chart.about(
-                problem.layout, problem.prior, answer.parameters, problem.scales, prior_spread.widened(factor)
+                problem.layout,
+                problem.prior,
+                answer.parameters,
+                problem.scales,
+                problem.spread.widened(factor),
             )
             if chart is None:
                 return alone, (
@@ -53,7 +56,7 @@ def quantities(
     if factor > 1.0:
         lines = (
             f"the data are {factor:.1f} times further from the prior than its spread says (inertia "
-            f"{prior_spread.inertia:g}): it was widened as much; correct the prior, or the robot's `prior_spread`",
+            f"{problem.spread.inertia:g}): it was widened as much; correct the prior, or the robot's `prior_spread`",
         )
     return found.intervals(spread.degrees), lines
 

@@ -212,6 +212,7 @@ class Provisional:
             prior=self._robot.prior,
             boxes=self._robot.boxes,
             bounds=Bounds(total_mass=self._robot.total_mass),
+            spread=self._robot.spread,
         )
 
 

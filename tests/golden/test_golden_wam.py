@@ -83,7 +83,9 @@ def test_with_noise_the_costs_are_in_order(noisy: dict[str, Result]) -> None:
     cost = {
         name: float(result.weights @ (result.fit.rms**2 * result.fit.rows)) for name, result in noisy.items()
     }
-    assert cost["wls"] * (1 - 1e-9) <= cost["sdp"] <= cost["correct"] * (1 + 1e-6)
+    # The prior may cost half of what the truth itself does (strictly not with other weights: test_agreement).
+    allowed = 0.5 * 69 / noisy["sdp"].fit.rows.sum()
+    assert cost["wls"] * (1 - 1e-9) <= cost["sdp"] <= cost["correct"] * (1 + allowed)
     assert cost["manifold"] == pytest.approx(cost["sdp"], rel=0.01)
 
 

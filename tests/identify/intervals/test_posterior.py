@@ -9,7 +9,7 @@ import pytest
 
 from identify import Robot, base_parameters
 from identify.consistency import consistency_of_links
-from identify.intervals.chart import Chart, LinkChart
+from identify.chart import Chart, LinkChart
 from identify.intervals.posterior import posterior
 from identify.parameters import Layout
 from identify.robot import PriorSpread
