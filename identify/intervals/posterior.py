@@ -45,43 +45,61 @@ class Posterior:
     informed: float
     strain: float
 
-    def intervals(self, degrees: float) -> dict[str, Interval]:
-        """Mass, centre of mass and principal moments of every link, every joint term, and the total mass."""
-        found = dict(self._links(degrees))
+    def intervals(self, degrees: float, answer: Array) -> dict[str, Interval]:
+        """Mass, centre of mass and principal moments of every link, every joint term, and the total mass.
+
+        Of the values in `answer`, shape (p,), which an estimator found with bounds and weights of its own: what they
+        are away from the most probable ones counts as an error of that size.
+        """
+        found = dict(self._links(degrees, answer))
         layout = self.chart.layout
         _, derivative = self.chart.at(self.coordinates)
         for joint, terms in layout.joint_terms.items():
             for term, i in terms.items():
                 unit = JOINT_TERMS[term].unit if term in JOINT_TERMS else ""
                 name = f"{joint}.{term}"
-                found[name] = self._interval(self.parameters[i], derivative[i], unit, degrees, False)
+                found[name] = self._interval(
+                    answer[i], self.parameters[i], derivative[i], unit, degrees, False
+                )
         masses = [layout.link(link).start for link in layout.links]
-        total = float(self.parameters[masses].sum())
-        found["total_mass"] = self._interval(total, derivative[masses].sum(axis=0), "kg", degrees, True)
+        total, probable = float(answer[masses].sum()), float(self.parameters[masses].sum())
+        gradient = derivative[masses].sum(axis=0)
+        found["total_mass"] = self._interval(total, probable, gradient, "kg", degrees, True)
         return found
 
-    def _links(self, degrees: float) -> Iterator[tuple[str, Interval]]:
+    def _links(self, degrees: float, answer: Array) -> Iterator[tuple[str, Interval]]:
         units = ["kg", "m", "m", "m", "kg m2", "kg m2", "kg m2"]
         names = ["mass", "com.x", "com.y", "com.z", *(f"principal_moments.{k}" for k in (1, 2, 3))]
         for link, chart in self.chart.links.items():
             block = self.chart.layout.link(link)
             x = self.coordinates[block]
-            values = _quantities(chart.body(x)[0])
+            probable = _quantities(chart.body(x)[0])
+            values = _quantities(answer[block]) if answer[block.start] > 0 else probable
             gradients = np.zeros((len(values), len(self.coordinates)))
             for k in range(10):
                 step = np.zeros(10)
                 step[k] = DIFFERENCE
                 above, below = _quantities(chart.body(x + step)[0]), _quantities(chart.body(x - step)[0])
                 gradients[:, block.start + k] = (above - below) / (2 * DIFFERENCE)
-            for name, value, gradient, unit in zip(names, values, gradients, units, strict=True):
+            for name, value, mode, gradient, unit in zip(
+                names, values, probable, gradients, units, strict=True
+            ):
                 positive = not name.startswith("com")
-                yield f"{link}.{name}", self._interval(float(value), gradient, unit, degrees, positive)
+                yield (
+                    f"{link}.{name}",
+                    self._interval(float(value), float(mode), gradient, unit, degrees, positive),
+                )
 
-    def _interval(self, value: float, gradient: Array, unit: str, degrees: float, positive: bool) -> Interval:
+    def _interval(
+        self, value: float, probable: float, gradient: Array, unit: str, degrees: float, positive: bool
+    ) -> Interval:
         std = float(np.sqrt(max(float(gradient @ self.covariance @ gradient), 0.0)))
-        before = float(np.linalg.norm(gradient))
-        dominated = std > DOMINATED * before
-        return Interval.of(value, std, degrees, unit, dominated, positive=positive)
+        dominated = std > DOMINATED * float(np.linalg.norm(gradient))
+        if positive and value <= 0:  # a link that could not exist: least squares may say so
+            value = probable
+        return Interval.of(
+            value, float(np.hypot(std, value - probable)), degrees, unit, dominated, positive=positive
+        )
 
 
 def posterior(chart: Chart, matrix: Array, base: Array, covariance: Array) -> Posterior:

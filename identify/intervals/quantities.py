@@ -58,7 +58,7 @@ def quantities(
             f"the data are {factor:.1f} times further from the prior than its spread says (inertia "
             f"{problem.spread.inertia:g}): it was widened as much; correct the prior, or the robot's `prior_spread`",
         )
-    return found.intervals(spread.degrees), lines
+    return found.intervals(spread.degrees, answer.parameters), lines
 
 
 def _alone(problem: Problem, answer: Estimate, spread: Spread) -> dict[str, Interval]:

@@ -67,7 +67,7 @@ def test_truth_drawn_from_the_prior_is_covered(robot: Robot, chart: Chart) -> No
         measured = K @ true + std * rng.standard_normal(len(std))
         found = posterior(chart, K, measured, np.diag(std**2))
         assert found.strain == pytest.approx(1.0, abs=0.6)
-        for name, interval in found.intervals(np.inf).items():
+        for name, interval in found.intervals(np.inf, found.parameters).items():
             owner, _, term = name.partition(".")
             if term == "mass":
                 goal = true[chart.layout.index(f"{owner}.m")]
@@ -84,6 +84,6 @@ def test_without_data_the_prior_remains(robot: Robot, chart: Chart) -> None:
     K = base_parameters(robot).matrix
     found = posterior(chart, K, K @ robot.prior, np.diag(np.full(len(K), np.inf)))
     assert np.allclose(found.parameters, robot.prior)
-    intervals = found.intervals(np.inf)
+    intervals = found.intervals(np.inf, found.parameters)
     assert all(interval.prior_dominated for interval in intervals.values())
     assert intervals["link2.mass"].std == pytest.approx(2 * 0.05 * robot.prior[10], rel=0.05)
