@@ -53,7 +53,7 @@ class Replay:
         self._timeline = Timeline(recording, shelf)
         self._store = ReplayStore(shelf)
         self._clock = clock
-        self._tally = Tally(self._timeline.start_ns, self._timeline.end_ns)
+        self._tally = Tally(recording.streams, self._timeline.start_ns, self._timeline.end_ns)
         publisher = Publisher(telemetry, replay=True, patient=clock is None)
         self._archive = Archive(
             publisher.session,
@@ -67,8 +67,8 @@ class Replay:
         self._ending = _ending(recording)
         self._now_ns = self._timeline.start_ns
         self._jump_ns: int | None = None
-        self._running = asyncio.Event()
-        self._running.set()
+        self._paused = False
+        self._touched = asyncio.Event()  # somebody wants something else
         self._stopped = False
         self._told_s = 0.0
         self.looping = False
@@ -93,7 +93,7 @@ class Replay:
     @property
     def paused(self) -> bool:
         """Does it wait to be continued?"""
-        return not self._running.is_set()
+        return self._paused
 
     @property
     def stopped(self) -> bool:
@@ -102,25 +102,25 @@ class Replay:
 
     def pause(self) -> None:
         """Stand still, or go on."""
-        if self._running.is_set():
-            self._running.clear()
-        else:
-            self._running.set()
+        self._paused = not self._paused
+        self._touched.set()
 
     def loop(self) -> None:
         """Begin anew after the end, or no longer."""
         self.looping = not self.looping
+        self._touched.set()
 
     def seek(self, seconds: float) -> None:
         """Go on at another place, from the recording's beginning [s]."""
         inside = min(max(seconds, 0.0), self.duration_s)
         self._jump_ns = self._timeline.start_ns + int(inside * 1e9)
         self._now_ns = self._jump_ns
+        self._touched.set()
 
     def stop(self) -> None:
         """Play no more."""
         self._stopped = True
-        self._running.set()
+        self._touched.set()
         self.source.server.release()
 
     async def play(self) -> None:
@@ -136,7 +136,7 @@ class Replay:
                 self._jump_ns = self._timeline.start_ns
             start_ns, self._jump_ns = self._jump_ns, None
             self.source.publisher.begin_session()
-            self._tally.jump()
+            self._tally.jump(self._timeline.told(start_ns))
         self._tell()
         await self.source.publisher.room()
 
@@ -148,7 +148,7 @@ class Replay:
         """From a host time on to the end, the next jump, or the stop."""
         pace = _Pace(self._clock, start_ns)
         for count, item in enumerate(self._timeline.items(start_ns)):
-            while not self._interrupted and not (self._running.is_set() and await pace.reached(item.log_ns)):
+            while not self._interrupted and (self._paused or not await pace.reached(item.log_ns)):
                 await self._wait(pace)
             if self._interrupted:
                 return
@@ -165,11 +165,12 @@ class Replay:
 
     async def _wait(self, pace: _Pace) -> None:
         """It is not time yet, or it stands still."""
-        if self._running.is_set():
+        if not self._paused:
             self._tell(_PROGRESS_S)
             return
+        self._touched.clear()
         self._tell()
-        await self._running.wait()
+        await self._touched.wait()
         pace.restart(self._now_ns)
 
     def _publish(self, item: Item) -> None:
@@ -190,8 +191,8 @@ class Replay:
         now_s = asyncio.get_running_loop().time()
         if now_s - self._told_s >= every_s:
             self._told_s = now_s
-            state = "paused" if self.paused else ""
-            self.source.publish_json(topics.PROGRESS, self._tally.snapshot(self._now_ns, state))
+            snapshot = self._tally.snapshot(self._now_ns, paused=self._paused, looping=self.looping)
+            self.source.publish_json(topics.PROGRESS, snapshot)
 
     def _describe(self, recording: Recording) -> None:
         """Tell the archive all that is known beforehand."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,19 @@ __all__ = ["Tally"]
 class Tally:
     """Counts what has been played since the last jump, by the devices' own sequence numbers."""
 
-    def __init__(self, start_ns: int, end_ns: int) -> None:
+    def __init__(self, streams: Iterable[str], start_ns: int, end_ns: int) -> None:
+        self._streams = tuple(streams)
         self._start_ns, self._end_ns = start_ns, end_ns
         self._state, self._step = "", ""
         self._first: dict[str, tuple[int, int]] = {}  # sequence number and host time [ns] of the first sample
         self._last: dict[str, tuple[int, int]] = {}  # sequence number after, and host time of, the last one
         self._received: dict[str, int] = {}
 
-    def jump(self) -> None:
-        """What comes next does not follow what was before."""
+    def jump(self, told: Iterable[bytes]) -> None:
+        """What comes next does not follow what was before, but these events."""
+        self._state, self._step = "", ""
+        for text in told:
+            self.event(text)
         self._first.clear()
         self._last.clear()
         self._received.clear()
@@ -50,19 +55,22 @@ class Tally:
                 self._step = event["segment"]
         return event
 
-    def snapshot(self, now_ns: int, state: str = "") -> dict[str, Any]:
-        """As plain JSON values, like a session's; tracking is not watched here. `state` says more than `replay`."""
+    def snapshot(self, now_ns: int, *, paused: bool, looping: bool) -> dict[str, Any]:
+        """As plain JSON values, like a session's; tracking is not watched here."""
+        state = "paused" if paused else f"replay {self._state}".strip()
         return {
             "t_ns": now_ns,
-            "state": state or f"replay {self._state}".strip(),
+            "state": f"{state}, looping" if looping else state,
             "step": self._step,
             "seconds_done": (now_ns - self._start_ns) * 1e-9,
             "seconds_total": (self._end_ns - self._start_ns) * 1e-9,
             "tracking_error": None,
-            "streams": {name: self._account(name) for name in self._first},
+            "streams": {name: self._account(name) for name in self._streams},
         }
 
     def _account(self, stream: str) -> dict[str, Any]:
+        if stream not in self._first:
+            return {"rate_hz": 0.0, "received": 0, "lost": 0}
         (first, first_ns), (after, last_ns) = self._first[stream], self._last[stream]
         received, span_s = self._received[stream], (last_ns - first_ns) * 1e-9
         rate = (received - 1) / span_s if span_s > 0 else 0.0

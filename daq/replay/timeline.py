@@ -49,6 +49,10 @@ class Timeline:
         tracks = [self._blocks(stream, start_ns) for stream in self._recording.streams.values()]
         return merge(*tracks, self._happened(start_ns), key=itemgetter(0))
 
+    def told(self, start_ns: int) -> Iterator[bytes]:
+        """Events before a host time [ns]: what is the case when playing begins there."""
+        return (data for log_ns, data in self._events if log_ns < start_ns)
+
     def _blocks(self, stream: Stream, start_ns: int) -> Iterator[Item]:
         name, track, number = stream.name, self._tracks[stream.name], 0
         channel = self._recording.channel(name)

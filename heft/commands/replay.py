@@ -63,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         "stopped": replay.stopped,
     }
     console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
+    how = "stopped at" if replay.stopped else "played"
+    console.print(f"{how} {replay.seconds:.1f} of {replay.duration_s:.1f} s")
     if arguments.identify and not replay.stopped:
         report["identification"] = identification(arguments.file, out, failure, console)
     if arguments.json:

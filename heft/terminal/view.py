@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TextIO
 
 from rich.console import Console, Group
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.padding import Padding
 from rich.progress_bar import ProgressBar
@@ -22,14 +23,25 @@ __all__ = ["Pace", "open_view", "picture"]
 
 _WIDEST = 100  # columns; on a wider terminal a picture this wide reads better
 _STYLES = {"moving": "bold green", "armed": "bold cyan", "stopping": "bold yellow"}
+_PAUSED = "paused"  # state of a replay
 
 
 @asynccontextmanager
-async def open_view(endpoints: Endpoints, stream: TextIO) -> AsyncIterator[None]:
-    """Show the session while inside: a picture that refreshes on a terminal, plain lines elsewhere."""
+async def open_view(
+    endpoints: Endpoints, stream: TextIO, after: asyncio.Event | None = None
+) -> AsyncIterator[None]:
+    """Show the session while inside: a picture that refreshes on a terminal, plain lines elsewhere.
+
+    It begins when `after` is set: until then the terminal is another's.
+    """
     console = Console(file=stream, highlight=False)
-    show = _show_live if console.is_terminal else _show_lines
-    task = asyncio.create_task(show(endpoints, console), name="view")
+
+    async def show() -> None:
+        if after is not None:
+            await after.wait()
+        await (_show_live if console.is_terminal else _show_lines)(endpoints, console)
+
+    task = asyncio.create_task(show(), name="view")
     try:
         yield
     finally:
@@ -38,8 +50,7 @@ async def open_view(endpoints: Endpoints, stream: TextIO) -> AsyncIterator[None]
 
 
 async def _show_live(endpoints: Endpoints, console: Console) -> None:
-    pace = Pace()
-    console.width = min(console.width, _WIDEST)
+    pace, session, size = Pace(), "", console.size
     with Live(console=console, auto_refresh=False, transient=True) as live:
         worker = None
         async with Subscriber(endpoints.telemetry.reachable, [topics.PROGRESS, topics.WORKERS]) as subscriber:
@@ -47,9 +58,15 @@ async def _show_live(endpoints: Endpoints, console: Console) -> None:
                 if message.topic != topics.PROGRESS:
                     worker = message.json if message.topic.endswith("/progress") else worker
                     continue
+                if message.session != session or message.json["state"].startswith(_PAUSED):
+                    pace, session = Pace(), message.session  # a replay stood still, or jumped
+                if console.size != size:  # lines have been folded or cut: what is drawn cannot be found again
+                    console.clear()
+                    size = console.size
                 done, total = message.json["seconds_done"], message.json["seconds_total"]
                 remaining_s = pace.remaining(asyncio.get_running_loop().time(), done, total)
-                live.update(picture(message.json, remaining_s, worker), refresh=True)
+                drawn = picture(message.json, remaining_s, worker)
+                live.update(Constrain(drawn, _WIDEST), refresh=True)
 
 
 async def _show_lines(endpoints: Endpoints, console: Console) -> None:
@@ -95,7 +112,7 @@ def picture(progress: dict[str, Any], remaining_s: float, worker: dict[str, Any]
         Text(progress["state"], style=_STYLES.get(progress["state"], "bold")),
         Text(progress["step"] or "getting ready"),
         ProgressBar(total=1.0, completed=share, complete_style="green", finished_style="green"),
-        Text(f"{100.0 * share:3.0f} %"),
+        Text(f"{_duration(done)} of {_duration(total)}"),
         Text(f"{_duration(remaining_s)} to go", style="bold"),
     )
     streams = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 0))

@@ -41,7 +41,7 @@ def drawn(values: dict[str, Any], remaining_s: float = 60.0, width: int = 80) ->
 
 def test_the_first_line_says_where_it_stands() -> None:
     head = next(line for line in drawn(progress()) if line)
-    assert re.fullmatch(r" moving  excitation  ━+╸?━*\s+25 %  1:00 to go", head)
+    assert re.fullmatch(r" moving  excitation  ━+╸?━*\s+0:20 of 1:20  1:00 to go", head)
 
 
 def test_every_stream_has_its_rate_and_loss() -> None:
@@ -120,7 +120,7 @@ def test_on_a_terminal(tmp_path: Path) -> None:
     assert "\x1b[?25l" in shown.decode()  # the cursor is hidden while the picture refreshes
     assert "\x1b[?25h" in shown.decode()  # and shown again
     assert re.search(r"armed +looking around +━", text)
-    assert re.search(r"\d+ % +\d+:\d\d to go", text)
+    assert re.search(r"\d+:\d\d of \d+:\d\d +\d+:\d\d to go", text)
     assert re.search(r"wrist\.wrench +\d+\.\d +[\d,]+ +0", text)
     assert re.search(r"worst tracking error +\d+\.\d+ mrad", text)
     assert text.rstrip().endswith("lost 0")  # the summary stays, the picture goes

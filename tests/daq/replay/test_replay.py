@@ -177,6 +177,25 @@ async def test_a_jump_is_a_new_session_on_the_bus_and_no_loss(session: Path, tmp
     assert stage.lost == 0
 
 
+async def test_a_jump_while_it_stands_still_is_shown(session: Path, tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with staged(session, tmp_path, clock) as stage:
+        playing = asyncio.create_task(stage.replay.play())
+        await clock.advance(50_000_000)
+        stage.replay.pause()
+        stage.replay.loop()
+        await clock.advance(100_000_000)
+        stage.replay.seek(1.95)
+        found = stage.of(topics.PROGRESS)
+        while not any(m.json["seconds_done"] > 1.9 for m in found):
+            await asyncio.sleep(0.001)
+            found = stage.of(topics.PROGRESS)
+        assert (found[-1].json["state"], found[-1].json["step"]) == ("paused, looping", "sway")
+        assert not any(m.block and m.block.sequence > 100 for m in stage.of(topics.block("arm.motion")))
+        stage.replay.stop()
+        await playing
+
+
 async def test_a_loop_begins_anew(session: Path, tmp_path: Path) -> None:
     async with staged(session, tmp_path) as stage:
         stage.replay.loop()
