@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from drivers.driver import Context, Driver
+from drivers.driver import Actuator, Context, Driver, Gripper
 from drivers.errors import OptionError
 
-__all__ = ["KINDS", "Kind", "create", "options_model"]
+__all__ = ["KINDS", "Kind", "create", "moves", "options_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,11 @@ def options_model(kind: str) -> type[BaseModel]:
     """The pydantic model of a kind's options."""
     model: type[BaseModel] = _driver_class(kind).Options
     return model
+
+
+def moves(kind: str) -> bool:
+    """Does a device of this kind move something?"""
+    return issubclass(_driver_class(kind), Actuator | Gripper)
 
 
 def create(kind: str, name: str, options: BaseModel, context: Context) -> Driver:

@@ -37,6 +37,7 @@ from daq.session.standby import Standby
 from daq.trajectory.wrist import wrist_excitation
 from drivers.block import Block
 from drivers.stream import Stream
+from heft.arming import Arming
 from heft.attachments import attachments_of
 from heft.exit_codes import of_state
 from heft.terminal.payloads import describe_payload
@@ -56,6 +57,10 @@ _log = logging.getLogger("heft.payload")
 _EARLIER_NS = 3_000_000_000  # that a pick-up's recording begins before it
 _LATER_NS = 300_000_000
 _MOTION_HZ = 1000.0
+_WRIST_MOTION = (
+    "After each pick-up the last three joints move for 5 s, by at most 0.6 rad and at most 40 % of their velocity and "
+    "acceleration limits, back to where they began."
+)
 
 
 class Host(Protocol):
@@ -230,10 +235,7 @@ async def _serve(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             f"{rig.path}: --speed {arguments.speed}: real and emulated devices run at speed 1 only"
         )
-    if arguments.arm is not None and arguments.arm != rig.name:
-        raise ConfigError(f"--arm {arguments.arm}: this rig's name is {rig.name}; give that to arm it")
-    if config is not None and rig.real and arguments.arm is None:
-        raise ConfigError(f"{rig.path}: this session moves a real arm; say so with --arm {rig.name}")
+    arming = Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None)
     clock: HostClock = SimulatedClock() if speed == float("inf") else RealClock(speed)
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-payload"
     robot = Robot.from_config(rig.robot)
@@ -262,6 +264,8 @@ async def _serve(arguments: argparse.Namespace) -> int:
                 armed=arguments.arm is not None,
                 observers=watched,
             )
+            if host.armed:
+                arming.announce(_WRIST_MOTION)
         else:
             host = Session(
                 config,
@@ -271,6 +275,7 @@ async def _serve(arguments: argparse.Namespace) -> int:
                 seed=arguments.seed,
                 attachments=attachments_of(config),
                 observers=watched,
+                confirm=arming.confirm,
             )
         streams = {stream.name: stream for stream in host.streams}
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -71,7 +71,8 @@ class Session:
     `checks` are what the caller adds to position, velocity and acceleration (torque, collision). `attachments` are
     files that travel inside the recording, `notes` facts for its metadata. `followers` will come for the data, by name,
     with a function that says whether they are still alive: when all is over, `run` waits for them. `observers` see
-    everything at once, in this process.
+    everything at once, in this process. `confirm` gets the plan when every device has been heard, and before any
+    drive is switched on: what it raises ends the session.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Session:
         notes: Mapping[str, Mapping[str, str]] | None = None,
         followers: Mapping[str, Callable[[], bool]] | None = None,
         observers: Sequence[Observer] = (),
+        confirm: Callable[[Sequence[Leg]], Awaitable[None]] | None = None,
     ) -> None:
         # A plan that may not be played is refused before anything is opened.
         self._draft = make_plan(config, checks=checks)
@@ -99,6 +101,7 @@ class Session:
         self._notes = notes or {}
         self._followers = followers or {}
         self._observers = Observers(observers)
+        self._confirm = confirm
         self._rig = Rig(config.rig, clock, seed)
         self._recorder = Recorder(self.file, clock)
         store = LiveStore(lambda: self._recorder.path)
@@ -218,6 +221,8 @@ class Session:
         arm = self._rig.actuators[0] if self._rig.actuators else None
         start = None if arm is None else await arm.position()
         plan = await asyncio.to_thread(make_plan, self.config, start, self._checks, self._draft)
+        if self._confirm is not None:
+            await self._confirm(plan)
         self._progress.begin(plan)
         if arm is not None:
             self._watch.armed = True

@@ -44,7 +44,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--density", type=float, help="of the object [kg/m3], if known")
     parser.add_argument("--out", type=Path, help="folder for live recordings (default: sessions/<UTC time>)")
     parser.add_argument(
-        "--arm", metavar="RIG", help="live: the rig's name; a short wrist motion may be played"
+        "--arm",
+        metavar="ROBOT",
+        help="live: the robot's name; a short wrist motion may be played, and a session moves without asking",
     )
     parser.add_argument(
         "--speed", default="1", help="live, simulated rigs only: 1, N times real time, or max"

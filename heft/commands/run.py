@@ -24,6 +24,7 @@ from daq.session.outcome import Outcome
 from daq.session.session import Session
 from drivers.errors import HeftError
 from heft import __version__
+from heft.arming import Arming
 from heft.attachments import attachments_of
 from heft.configs import default_session
 from heft.exit_codes import of_error, of_state
@@ -45,6 +46,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--speed", type=speed, default=1.0, help="1, N times real time, or max (simulated rigs only)"
     )
     parser.add_argument("--seed", type=seed, default=0, help="seed of the simulated rig")
+    parser.add_argument(
+        "--arm", metavar="ROBOT", help="the robot's name: a rig of real devices then moves without asking"
+    )
     parser.add_argument("--no-identify", action="store_true", help="record only")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
@@ -57,10 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
         )
+    arming = Arming(config.rig, arguments.arm)
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{config.name}"
     identify = not arguments.no_identify and any(step.use == "identification" for step in config.steps)
     try:
-        outcome, failure = asyncio.run(_acquire(config, arguments, out, identify))
+        outcome, failure = asyncio.run(_acquire(config, arguments, arming, out, identify))
     except RecordError as exc:  # the recording could not be begun, and nothing has moved
         raise ConfigError(f"--out {out}: {exc}") from exc
     console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
@@ -79,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _acquire(
-    config: SessionConfig, arguments: argparse.Namespace, out: Path, identify: bool
+    config: SessionConfig, arguments: argparse.Namespace, arming: Arming, out: Path, identify: bool
 ) -> tuple[Outcome, str]:
     """The session, with a worker beside it that leaves `result.json`; else why it has not."""
     clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
@@ -97,6 +102,7 @@ async def _acquire(
             notes={"software": {"name": "heft", "version": __version__}},
             followers={WorkerProcess.NAME: worker.alive},
             observers=[report],
+            confirm=arming.confirm,
         )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -106,7 +112,7 @@ async def _acquire(
             stack.enter_context(worker)
         gc.collect()
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop for a tenth of a second
-        async with open_view(endpoints, sys.stderr), report:
+        async with open_view(endpoints, sys.stderr, arming.settled), report:
             outcome = await session.run()
         done = identify and outcome.state is State.DONE
         return outcome, worker.take_result(out / RESULT) if done else ""

@@ -1,0 +1,101 @@
+"""Arming: nothing real moves before the operator has seen what will move, and has typed the robot's name.
+
+Rigs whose devices are simulated or emulated move nothing real, and do not ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import termios
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from daq.config.rig import RigConfig
+from daq.errors import ConfigError, SafetyStop
+from daq.motion.plan import Leg
+from drivers import registry
+from heft.terminal.motion import describe_devices, describe_plan
+
+__all__ = ["Arming"]
+
+_TABLES = 110  # columns
+
+
+class Arming:
+    """Asks once whether a rig may move; `await arming.confirm(plan)` returns when it may.
+
+    given     the name after `--arm`: then nobody is asked
+    settled   is set when there is nothing (more) to ask, so that others may use the terminal
+
+    A wrong name after `--arm`, and a question that nobody could answer, are refused at once: ConfigError.
+    """
+
+    def __init__(self, rig: RigConfig, given: str | None, *, moves: bool = True) -> None:
+        name = rig.robot.name
+        if given is not None and given != name:
+            raise ConfigError(f"--arm {given}: this robot's name is {name}; nothing has moved")
+        self._rig, self._given = rig, given
+        #: Devices that move something real.
+        self.movers = tuple(d for d in rig.real if registry.moves(rig.devices[d].kind)) if moves else ()
+        self.settled = asyncio.Event()
+        if not self.movers:
+            self.settled.set()
+        elif given is None and not sys.stdin.isatty():
+            raise ConfigError(
+                f"{rig.path}: {', '.join(self.movers)} would move, and there is no terminal to ask at; run it at one, "
+                f"or say --arm {name} in a script; nothing has moved"
+            )
+
+    async def confirm(self, plan: Sequence[Leg]) -> None:
+        """Show what will move; SafetyStop unless the operator types the robot's name (or has given it)."""
+        if not self.movers:
+            return
+        console = _console()
+        describe_devices(self._rig, self.movers, console)
+        describe_plan(plan, self._rig.robot.joints, console)
+        await self._ask(console)
+        self.settled.set()
+
+    def announce(self, what: str) -> None:
+        """Say what may move later, where the operator has armed it beforehand."""
+        if self.movers:
+            console = _console()
+            describe_devices(self._rig, self.movers, console)
+            console.print(f"\n{what}\narmed by --arm {self._rig.robot.name}\n")
+
+    async def _ask(self, console: Console) -> None:
+        name = self._rig.robot.name
+        if self._given is not None:
+            console.print(f"armed by --arm {name}\n")
+            return
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before the question is no answer
+        console.print(f"Type the robot's name, {name}, to arm it; anything else leaves it at rest: ", end="")
+        typed = await _line()
+        if typed.strip() != name:
+            what = (
+                f"{typed.strip()!r} is not the robot's name" if typed.endswith("\n") else "no name was typed"
+            )
+            raise SafetyStop(f"not armed: {what}, {name}; nothing has moved")
+        console.print()
+
+
+def _console() -> Console:
+    """Wide enough for the tables: one that is cut helps nobody."""
+    console = Console(file=sys.stderr, highlight=False, markup=False)
+    console.width = max(console.width, _TABLES)
+    return console
+
+
+async def _line() -> str:
+    """A line that is typed; without its end where the input is over. May be cancelled."""
+    fd, loop = sys.stdin.fileno(), asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(fd, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(fd)
+    return os.read(fd, 4096).decode(errors="replace")
