@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 
@@ -45,6 +46,15 @@ def main(arguments: list[str] | None = None) -> int:
     except HeftError as error:
         sys.stderr.write(f"heft {parsed.command}: {error}\n")
         return of_error(error)
+    except BrokenPipeError:  # whoever read the output has gone; nothing can be told any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    except OSError as error:  # a disk that is full, a file that may not be written
+        where = "" if error.filename is None else f"{error.filename}: "
+        sys.stderr.write(
+            f"heft {parsed.command}: {where}{error.strerror or error}; check the disk and the path\n"
+        )
+        return ExitCode.FAILED
     except KeyboardInterrupt:
         sys.stderr.write(f"heft {parsed.command}: interrupted\n")
         return ExitCode.ABORTED

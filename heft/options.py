@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
+from pathlib import Path
 
-__all__ = ["seed", "speed"]
+from daq.bus.endpoint import Endpoint
+from daq.errors import BusError, ConfigError
+
+__all__ = ["endpoint", "prepared", "seed", "speed", "target"]
 
 
 def speed(text: str) -> float:
@@ -23,3 +28,29 @@ def seed(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a seed; give a whole number from 0 on")
     return int(text)
+
+
+def endpoint(text: str) -> Endpoint:
+    """An address of the bus."""
+    try:
+        return Endpoint.parse(text)
+    except BusError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
+
+
+def target(text: str) -> Endpoint:
+    """An address of the bus that can be connected to."""
+    try:
+        return endpoint(text).require_target("it")
+    except BusError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
+
+
+def prepared(out: Path) -> Path:
+    """The folder for results, made before anything is computed; ConfigError where nothing can be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            return out
+    except OSError as exc:
+        raise ConfigError(f"--out {out}: cannot be written: {exc.strerror}; choose another folder") from exc

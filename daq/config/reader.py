@@ -28,7 +28,11 @@ def read(path: Path, model: type[M]) -> M:
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; give the path of a YAML file") from None
     except OSError as exc:
-        raise ConfigError(f"{path}: cannot be read ({exc.strerror})") from exc
+        raise ConfigError(f"{path}: cannot be read ({exc.strerror}); give the path of a YAML file") from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError(
+            f"{path}: not text ({exc.reason} at byte {exc.start}); give the path of a YAML file"
+        ) from exc
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as exc:

@@ -13,7 +13,9 @@ from typing import Any, get_args
 from rich.console import Console
 from rich.progress import Progress
 
+from daq.recording import Recording
 from heft.exit_codes import ExitCode
+from heft.options import prepared
 from heft.terminal.model import describe_result
 from identify.consistency import Level
 from identify.estimators import METHODS
@@ -84,9 +86,13 @@ def identify_and_report(
     **options: Any,
 ) -> tuple[dict[str, Any], Result]:
     """Identify recordings, print the model on `console`, write result and report into `out`; a summary for JSON."""
+    for file in files:
+        recording = Recording.open(file)
+        if not recording.complete:
+            sys.stderr.write(f"{file}: {recording.recovery}\n")
+    prepared(out)
     with _progress() as progress:
         result = identify_recordings(files, validate=validate, progress=progress, **options)
-    out.mkdir(parents=True, exist_ok=True)
     path = result.save(out / "result.json")
     return present(result, path, files, console, validate=validate, figures=figures), result
 

@@ -19,7 +19,7 @@ from daq.clock import RealClock
 from daq.recording import Recording
 from daq.replay.replay import Replay
 from heft.exit_codes import ExitCode
-from heft.options import speed
+from heft.options import endpoint, prepared, speed
 from heft.terminal.keys import LEFT, RIGHT, on_keys
 from heft.terminal.view import open_view
 from heft.worker_process import RESULT, WorkerProcess, identification
@@ -39,7 +39,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--identify", action="store_true", help="with a worker that identifies it")
     parser.add_argument("--loop", action="store_true", help="begin anew after the end")
     parser.add_argument(
-        "--bus", metavar="ENDPOINT", help="publish here, as tcp://127.0.0.1:5570 (default: a private one)"
+        "--bus",
+        type=endpoint,
+        metavar="ENDPOINT",
+        help="publish here, as tcp://127.0.0.1:5570 (default: a private one)",
     )
     parser.add_argument(
         "--out", type=Path, help="folder for the result (default: sessions/<UTC time>-<recording>)"
@@ -55,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"{arguments.file}: {recording.recovery}\n")
     name = arguments.file.name.partition(".")[0]
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
+    if arguments.identify:
+        prepared(out)
     replay, failure = asyncio.run(_play(recording, arguments, out))
     report: dict[str, Any] = {
         "file": str(arguments.file),

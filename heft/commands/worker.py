@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import get_args
 
 from daq.archive.messages import Description
-from daq.bus.endpoint import Endpoint
 from daq.clock import RealClock
 from heft.exit_codes import ExitCode
+from heft.options import prepared, target
 from identify.consistency import Level
 from identify.estimators import METHODS
 from identify.robot import Robot
@@ -30,10 +30,17 @@ NICENESS = 10
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
     parser.add_argument(
-        "--bus", required=True, metavar="ENDPOINT", help="a session's telemetry, as tcp://HOST:PORT"
+        "--bus",
+        type=target,
+        required=True,
+        metavar="ENDPOINT",
+        help="a session's telemetry, as tcp://HOST:PORT",
     )
     parser.add_argument(
-        "--archive", metavar="ENDPOINT", help="its archive (default: the port behind, or the file beside)"
+        "--archive",
+        type=target,
+        metavar="ENDPOINT",
+        help="its archive (default: the port behind, or the file beside)",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("worker"), help="folder for spools and results (default: worker)"
@@ -56,11 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Follow sessions until interrupted; with --once, exit code 4 where there is no result."""
     logging.basicConfig(stream=sys.stderr, format="heft worker: %(message)s", level=logging.WARNING)
     os.nice(NICENESS)
-    bus = Endpoint.parse(arguments.bus).require_target("telemetry")
-    archive = bus.archive if arguments.archive is None else Endpoint.parse(arguments.archive)
     worker = Worker(
-        archive.require_target("archive"),
-        arguments.out,
+        arguments.archive or arguments.bus.archive,
+        prepared(arguments.out),
         RealClock(),
         name=arguments.name,
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
@@ -69,7 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
         gone_s=arguments.gone,
         begin=_begin,
     )
-    arguments.out.mkdir(parents=True, exist_ok=True)
     return asyncio.run(_work(worker, arguments))
 
 

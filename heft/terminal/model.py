@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from identify.cutoff import Tradeoff
 from identify.parameters import Layout
 from identify.result import Result
 from identify.result.parameters import LinkParameters, Parameters
@@ -29,8 +30,11 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     )
     console.print(
         f"rank {result.rank} of {len(result.base.names)} base parameters, "
-        f"condition number {result.condition_number:.0f}, cut-off {result.processing.cutoff_hz:.3g} Hz"
+        f"condition number {result.condition_number:.0f}"
+        + (f", cut-off {result.processing.cutoff_hz:.3g} Hz" if result.tradeoff is None else "")
     )
+    if result.tradeoff is not None:
+        console.print(_cutoff(result.tradeoff), markup=False)
     console.print(f"torque error: fit {100 * result.fit.total:.2f} %", end="")
     if result.validation is None:
         console.print("; no validation: give a motion that the fit has not seen (--validate FILE)")
@@ -40,6 +44,19 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     for warning in result.warnings:
         console.print(f"[yellow]![/] {warning}", markup=True)
     console.print(f"result    {path}", markup=False)
+
+
+def _cutoff(found: Tradeoff) -> str:
+    """The cut-off's price, in a line."""
+    taken = found.taken
+    why = "given" if found.given else f"chosen, since {found.reason}"
+    others = [f"{one.std:.2f} at {one.cutoff_hz:.3g} Hz" for one in found.candidates if one is not taken]
+    return (
+        f"cut-off {taken.cutoff_hz:.3g} Hz {why}; it keeps {100 * taken.kept:.1f} % of the motion's torque; standard "
+        f"deviations would be {', '.join(others[:1] + others[-1:])} times these"
+        if others
+        else f"cut-off {taken.cutoff_hz:.3g} Hz {why}"
+    )
 
 
 def _links(result: Result, prior: Parameters | None) -> Table:
@@ -68,9 +85,9 @@ def _joints(result: Result) -> Table:
     for term in terms:
         table.add_column(term.replace("_", " "), justify="right")
     table.add_column("fit error", justify="right")
-    names = set(result.robot.parameter_names)
+    known = {joint.name: joint.terms for joint in result.parameters.joints}
     for name, error in zip(result.robot.joints, result.fit.per_joint, strict=True):
-        joint = result.parameters[name]
-        values = [f"{getattr(joint, term):.4g}" if f"{name}.{term}" in names else "" for term in terms]
+        own = known.get(name, {})
+        values = [f"{own[term]:.4g}" if term in own else "" for term in terms]
         table.add_row(name, *values, f"{100 * error:.2f} %")
     return table

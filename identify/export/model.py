@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -81,16 +82,17 @@ def export_model(
     else:
         text = writer.fill(model, _bodies(result, model), joints)
     sidecar, rest = path.with_name(path.name + ".json"), left_out(result, format, writer.HELD)
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.stem}.draft{'.urdf' if format == 'urdf' else '.xml'}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(text.encode("utf-8"))
         difference = _checked(result, draft, format, () if model is None else model.locked, writer.HELD)
         draft.replace(path)
     except OSError as exc:
         raise ExportError(f"{path}: cannot be written: {exc.strerror or exc}; choose another place") from exc
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
     return Export(path, format, rest.write(sidecar, result, path, difference), rest, difference)
 
 
