@@ -18,7 +18,24 @@ M = TypeVar("M", bound=BaseModel)
 class Model(BaseModel):
     """Base of every configuration model: frozen, and unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes a key once: of two, the reader would silently believe the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: dict[str, int] = {}
+        for key, _ in node.value:
+            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None,
+                    None,
+                    f"{key.value!r} is given twice, on line {seen[key.value]} too; keep one",
+                    key.start_mark,
+                )
+            seen[key.value] = key.start_mark.line + 1
+        return super().construct_mapping(node, deep)
 
 
 def read(path: Path, model: type[M]) -> M:
@@ -34,7 +51,7 @@ def read(path: Path, model: type[M]) -> M:
             f"{path}: not text ({exc.reason} at byte {exc.start}); give the path of a YAML file"
         ) from exc
     try:
-        data = yaml.safe_load(text)
+        data = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as exc:
         raise ConfigError(f"{path}: not valid YAML: {exc}") from exc
     if not isinstance(data, dict):
@@ -53,6 +70,10 @@ def explain(path: Path, exc: ValidationError, prefix: str = "") -> str:
     node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     lines = []
     for error in exc.errors():
+        if (
+            error["type"] == "too_short" and error["input"]
+        ):  # its items are mistaken, and have lines of their own
+            continue
         location = (*(prefix.split(".") if prefix else ()), *error["loc"])
         key = ".".join(str(part) for part in location)
         where = f"{path}:{_line(node, location)}"

@@ -14,6 +14,7 @@ from daq.errors import ConfigError
 __all__ = ["FourierConfig", "MoveConfig", "SessionConfig", "Step", "WatchConfig", "load_session"]
 
 Positive = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, le=1e6)]  # no session lasts longer than 11 days
 Table = tuple[tuple[float, ...], ...]
 Use = Literal["identification", "validation", "payload", "motion"]
 
@@ -25,13 +26,13 @@ class FourierConfig(Model):
     `seconds` counts the pure series; blends of `blend_s` at both ends come on top.
     """
 
-    seconds: Positive = 20.0
-    period_s: Positive = 20.0
-    blend_s: Positive = 2.0  # long enough that the blend asks for less acceleration than the series
+    seconds: Seconds = 20.0
+    period_s: Seconds = 20.0
+    blend_s: Seconds = 2.0  # long enough that the blend asks for less acceleration than the series
     a: Table | None = None
     b: Table | None = None
     q0: tuple[float, ...] | None = None
-    seed: int | None = None
+    seed: Annotated[int, Field(ge=0)] | None = None
     harmonics: Annotated[int, Field(gt=0)] = 5
 
     @model_validator(mode="after")
@@ -56,7 +57,7 @@ class Step(Model):
     use: Use = "motion"
     fourier: FourierConfig | None = None
     move: MoveConfig | None = None
-    wait: Positive | None = None
+    wait: Seconds | None = None
     grip: str | None = None  # the object to pick up, by its name in the rig's file
     release: Literal[True] | None = None
 
@@ -81,7 +82,7 @@ class WatchConfig(Model):
 
 class _SessionFile(Model):
     path: Path
-    name: str
+    name: Annotated[str, Field(min_length=1, pattern=r"^[^/\x00]*$")]  # also of its files
     rig: Path
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
     rate_hz: Positive = 1000.0

@@ -51,6 +51,29 @@ def test_not_yaml_at_all(tmp_path: Path) -> None:
         load_robot(write(tmp_path, "r.yaml", "- 1\n- 2\n"))
 
 
+def test_a_key_given_twice(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'name' is given twice, on line 1 too; keep one"):
+        load_robot(write(tmp_path, "r.yaml", "name: a\nname: b\n"))
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("{name: a, wait: 1.0e300}", "steps.0.wait: Input should be less than or equal to 1000000"),
+        ("{name: a, wait: .nan}", "steps.0.wait: Input should be a finite number"),
+        (
+            "{name: a, fourier: {seed: -3}}",
+            "steps.0.fourier.seed: Input should be greater than or equal to 0",
+        ),
+    ],
+)
+def test_numbers_that_no_session_has(step: str, said: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "s.yaml", f"name: s\nrig: r.yaml\nsteps:\n  - {step}\n")
+    with pytest.raises(ConfigError, match=f"^{path}:4: {said}") as caught:
+        load_session(path)
+    assert "\n" not in str(caught.value)
+
+
 def test_an_unknown_kind_of_device_lists_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path, "rig.yaml", "name: r\nrobot: r.yaml\ndevices:\n  arm: {kind: sim_drivez}\n")
     with pytest.raises(
