@@ -64,6 +64,7 @@ def fit(
     options      keywords of the method's own
     """
     from identify.alignment import align
+    from identify.cutoff import choose
     from identify.dataset import Dataset
     from identify.estimators import estimate
     from identify.hand import identify_hand
@@ -73,7 +74,8 @@ def fit(
     datasets = [data] if isinstance(data, Dataset) else list(data)
     if not datasets:
         raise DataError("no data; give at least one dataset")
-    source = Source.of(robot, datasets, _processing(datasets, cutoff_hz, processing))
+    filtered, tradeoff = choose(robot, datasets, _given(cutoff_hz, processing))
+    source = Source.of(robot, datasets, filtered)
     posed = partial(_problem, source, level, prior, bounds, weighting, prior_spread or robot.spread)
     alignment = align(source, posed, delay_s, source.reduced(progress))
     problem = replace(alignment.problem, reweight=alignment.source.reweight)
@@ -90,17 +92,16 @@ def fit(
     assessment = assess(alignment, answer, bootstrap)
     hand = identify_hand(alignment.source)
     result = _result(assessment, hand, alignment.source, problem, answer, configuration)
+    result = replace(result, tradeoff=tradeoff)
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
 
-def _processing(
-    datasets: Sequence[Dataset], cutoff_hz: float | None, processing: Processing | None
-) -> Processing:
-    from identify.dataset import Processing, choose_cutoff
+def _given(cutoff_hz: float | None, processing: Processing | None) -> Processing | None:
+    """The processing that the user asked for; None: to be chosen."""
+    from identify.dataset import Processing
 
     if processing is None:
-        chosen = max(choose_cutoff(data) for data in datasets) if cutoff_hz is None else cutoff_hz
-        return Processing(cutoff_hz=chosen)
+        return None if cutoff_hz is None else Processing(cutoff_hz=cutoff_hz)
     if cutoff_hz is not None and cutoff_hz != processing.cutoff_hz:
         raise ProblemError(
             f"cutoff_hz {cutoff_hz:g} and a processing with {processing.cutoff_hz:g} Hz; give one of the two"

@@ -74,7 +74,7 @@ def datasets_of(file: Path, robot: Robot, use: str | None) -> list[Dataset]:
 
     from daq.recording import Recording
     from identify.dataset import Dataset
-    from identify.dataset.survey import LEAST_TRAVEL
+    from identify.dataset.motion import LEAST_TRAVEL
 
     recording = Recording.open(file)
     parts = sections(recording.segments, use or IDENTIFICATION)

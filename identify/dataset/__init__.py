@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from identify.dataset.dataset import Dataset
+from identify.dataset.motion import Motion, choose_cutoff
 from identify.dataset.processing import Processing
 from identify.dataset.rows import RowBlock, filtered_rows
-from identify.dataset.survey import Survey, choose_cutoff, survey
+from identify.dataset.survey import Survey, survey
 
-__all__ = ["Dataset", "Processing", "RowBlock", "Survey", "choose_cutoff", "filtered_rows", "survey"]
+__all__ = [
+    "Dataset",
+    "Motion",
+    "Processing",
+    "RowBlock",
+    "Survey",
+    "choose_cutoff",
+    "filtered_rows",
+    "survey",
+]

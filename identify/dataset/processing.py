@@ -78,6 +78,13 @@ class Processing:
         transition = min(self.cutoff_hz, rate_hz - 2 * self.cutoff_hz)
         return low_pass(self.cutoff_hz, rate_hz, transition, TORQUE_ATTENUATION_DB)
 
+    def gain(self, frequency: Array, rate_hz: float) -> Array:
+        """Amplitude that the low-pass leaves of frequencies [Hz] (F,), shape (F,)."""
+        taps = self.taps(rate_hz)
+        half = len(taps) // 2
+        phase = np.multiply.outer(2 * np.pi * np.asarray(frequency) / rate_hz, np.arange(1, half + 1))
+        return taps[half] + 2 * np.cos(phase) @ taps[half + 1 :]
+
     def alikeness(self, rate_hz: float) -> float:
         """Variance of the sum of many rows of white noise over what it were if rows were independent.
 

@@ -1,4 +1,4 @@
-"""A look over the data before they are used: sampling, bandwidth, standstill, joints that do not move."""
+"""A look over the data before they are used: sampling, standstill, joints that do not move."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import next_fast_len, rfft
 
 from identify.arrays import Array
 from identify.dataset.bridging import bridged
 from identify.dataset.dataset import Dataset
+from identify.dataset.motion import LEAST_TRAVEL, coarse
 from identify.dataset.processing import Processing
 from identify.dataset.sampling import Sampling
 from identify.errors import DataError
@@ -19,23 +19,12 @@ from identify.errors import DataError
 if TYPE_CHECKING:
     from identify.robot import Robot
 
-__all__ = ["Survey", "choose_cutoff", "survey"]
+__all__ = ["Survey", "survey"]
 
-COARSE_HZ = 200.0  # motion is slower than this
-CHUNK = 65536
-POWER = 0.9  # of a joint's velocity power lies below its bandwidth
-PER_BANDWIDTH = (
-    8.0,
-    30.0,
-)  # cut-off over bandwidth: at least, so that nothing of the motion is lost; at most
-STIFF_HZ = 20.0  # above this arms bend, and rigid links no longer describe them
-ACCELERATION_NOISE = 0.01  # of the acceleration's rms, from noise of positions below the cut-off
-EDGES = 40.0  # cut-off times duration: filters may cost a fifth of the data
 REST_SPEED = 0.005  # of a joint's top speed: slower is at rest
 REST_S = 0.25  # at least so long
 BRIDGED = 0.5  # gaps up to this over the cut-off are bridged, longer ones end a piece
 BELIEVED = 0.125  # and up to this the rows there are used
-LEAST_TRAVEL = 1e-3  # [rad, m]
 
 Interval = tuple[float, float]
 
@@ -57,43 +46,6 @@ class Survey:
     notes: tuple[str, ...]
 
 
-def choose_cutoff(data: Dataset) -> float:
-    """A cut-off [Hz] from the motion: 30 times its bandwidth, but not above what stays quiet and stiff.
-
-    Bandwidth: 90 % of the velocity power of every joint is below it, noise taken off. Twenty hertz is the limit, and
-    the frequency up to which noise of the positions makes 1 % of the acceleration; eight times the bandwidth is kept
-    in any case, and enough for the filters to leave four fifths of the data.
-    """
-    sampling = Sampling.of(data.t, 1.0)
-    longest = max(sampling.pieces, key=lambda piece: piece.count)
-    q, step = _coarse(data, sampling, sampling.pieces.index(longest))
-    count = q.shape[1]
-    travel = np.ptp(q, axis=1)
-    if travel.max() < LEAST_TRAVEL:
-        raise DataError(
-            f"no joint moves: the largest range is {travel.max():.2g} rad, below {LEAST_TRAVEL:g} rad; "
-            "give data in which the robot moves"
-        )
-    velocity = np.diff(q[travel >= LEAST_TRAVEL], axis=1) / step
-    size = next_fast_len(count, real=True)
-    power = np.abs(rfft(velocity * np.hanning(count - 1), size, axis=1)) ** 2
-    frequency = np.arange(power.shape[1]) / (size * step)
-    turn = 2 * np.sin(np.pi * frequency * step) / step  # what the difference makes of a position [rad/s]
-    upper = slice(len(frequency) // 2, None)
-    noise = np.median(power[:, upper] / turn[upper] ** 2, axis=1, keepdims=True) / np.log(2)
-    motion = np.maximum(power - 5 * noise * turn**2, 0.0)
-    share = np.cumsum(motion, axis=1)
-    below = (share < POWER * share[:, -1:]).sum(axis=1)
-    bandwidth = float(frequency[np.minimum(below, len(frequency) - 1)].max())
-    # Noise of even density up to f has accelerations of power (2 pi)^4 f^5 / 5 times that density.
-    moved = (motion * turn**2).sum(axis=1) * frequency[1]
-    density = np.maximum(noise[:, 0], 1e-30) * (2 * np.pi) ** 4
-    quiet = float((5 * ACCELERATION_NOISE**2 * moved / density).min() ** 0.2)
-    least, most = (factor * bandwidth for factor in PER_BANDWIDTH)
-    cutoff = max(min(most, STIFF_HZ, quiet), least, EDGES / (count * step))
-    return float(f"{min(cutoff, 0.2 / sampling.step_s):.3g}")
-
-
 def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     """Look over the data; `DataError` where they are not this robot's or nothing can be learned from them."""
     if data.joints != len(robot.joints):
@@ -107,8 +59,8 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     processing.checked(1 / sampling.step_s)
     gaps = tuple((a, b) for a, b in bridges if b - a > BELIEVED / processing.cutoff_hz)
     notes = list(data.notes) + _sampling_notes(sampling) + _bridge_notes(bridges, gaps, longest)
-    coarse = [_coarse(data, sampling, k) for k in range(len(sampling.pieces))]
-    travel = np.max([np.ptp(q, axis=1) for q, _ in coarse], axis=0)
+    positions = [coarse(data, sampling, k) for k in range(len(sampling.pieces))]
+    travel = np.max([np.ptp(q, axis=1) for q, _ in positions], axis=0)
     still = travel < LEAST_TRAVEL
     for j in np.flatnonzero(still).tolist():
         notes.append(
@@ -119,32 +71,14 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
         raise DataError(notes[-1] if len(still) == 1 else f"no joint moves more than {travel.max():.2g} rad")
     rest: list[list[Interval]] = [[] for _ in robot.joints]
     if processing.leave_rest and {"coulomb", "stribeck"} & set(robot.terms):
-        speeds = [_speed(q, step) for q, step in coarse]
+        speeds = [_speed(q, step) for q, step in positions]
         top = np.max([speed.max(axis=1) for speed in speeds], axis=0)
-        for piece, (_, step), speed in zip(sampling.pieces, coarse, speeds, strict=True):
+        for piece, (_, step), speed in zip(sampling.pieces, positions, speeds, strict=True):
             resting = (speed < REST_SPEED * top[:, None]) | still[:, None]
             for j, row in enumerate(resting):
                 rest[j] += _runs(row, piece.start_s, step)
         notes += _rest_notes(robot, rest, data)
     return Survey(data, sampling, tuple(tuple(intervals) for intervals in rest), gaps, tuple(notes))
-
-
-def _coarse(data: Dataset, sampling: Sampling, number: int) -> tuple[Array, float]:
-    """Positions of a piece, averaged to about 200 per second: (n, K), and their step [s]."""
-    piece = sampling.pieces[number]
-    factor = max(1, int(1 / (COARSE_HZ * sampling.step_s)))
-    factor = min(factor, max(1, piece.count // 16))
-    count = piece.count // factor * factor
-    found = []
-    for start in range(0, count, CHUNK * factor):
-        stop = min(count, start + CHUNK * factor)
-        if piece.even:
-            part = data.q[piece.first + start : piece.first + stop].reshape(-1, factor, data.joints)
-            found.append(part.mean(axis=1, dtype=np.float64).T)
-        else:
-            grid, _ = data.motion(piece, sampling.step_s, start, stop)
-            found.append(grid.reshape(data.joints, -1, factor).mean(axis=2))
-    return np.concatenate(found, axis=1), factor * sampling.step_s
 
 
 def _speed(q: Array, step: float) -> Array:

@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from identify.report.arm import arm_section
+from identify.report.cutoff import cutoff_section
 from identify.report.evidence import Evidence
 from identify.report.identifiability import identifiability_section
 from identify.report.markup import text
@@ -38,6 +39,7 @@ def render(result: Result, evidence: Evidence) -> str:
     sections = {
         "torques": ("Torque", torques_section(result, evidence)),
         "residuals": ("What is left", residuals_section(result, evidence)),
+        "cutoff": ("Cut-off", cutoff_section(result)),
         "parameters": ("Parameters", parameters_section(result)),
         "arm": ("The arm", arm_section(result, evidence)),
         "identifiability": ("What torques can tell", identifiability_section(result)),

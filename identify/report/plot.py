@@ -71,9 +71,17 @@ def envelope(x: Array, y: Array, most: int) -> tuple[Array, Array]:
 
 
 def plot(
-    lines: Sequence[Line], x_end: float, scale: Scale, *, label: str, unit: str, kind: str, most: int = 6
+    lines: Sequence[Line],
+    x_end: float,
+    scale: Scale,
+    *,
+    label: str,
+    unit: str,
+    kind: str,
+    most: int = 6,
+    x_unit: str = "s",
 ) -> str:
-    """A plot over 0 .. x_end [s]; `kind` is its class, `label` what it shows to those who cannot see it.
+    """A plot over 0 .. x_end [`x_unit`]; `kind` is its class, `label` what it shows to those who cannot see it.
 
     Of more than `most` ticks at its side, only the outermost and zero are left.
     """
@@ -84,7 +92,7 @@ def plot(
         f'<svg viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true" '
         f'data-width="{width}" data-low="{scale.low!r}" data-high="{scale.high!r}">{paths}</svg>'
         f'<div class="y ticks" aria-hidden="true">{_y_ticks(scale, unit, most)}</div>'
-        f'<div class="x ticks" aria-hidden="true">{_x_ticks(x_end)}</div></div>'
+        f'<div class="x ticks" aria-hidden="true">{_x_ticks(x_end, x_unit)}</div></div>'
     )
 
 
@@ -129,6 +137,6 @@ def _y_ticks(scale: Scale, unit: str, most: int) -> str:
     return "".join(labels) + f"<em>{text(unit)}</em>"
 
 
-def _x_ticks(end: float) -> str:
+def _x_ticks(end: float, unit: str) -> str:
     shown = [f'<i style="left:{100 * value / end:.2f}%"><b>{value:g}</b></i>' for value in ticks(0, end, 4)]
-    return "".join(shown) + "<em>s</em>"
+    return "".join(shown) + f"<em>{text(unit)}</em>"

@@ -10,6 +10,7 @@ import numpy as np
 
 from identify.alignment.delay import Delay
 from identify.arrays import Array
+from identify.cutoff.tradeoff import Tradeoff
 from identify.dataset import Processing
 from identify.errors import HeftError, ResultError
 from identify.intervals.interval import Interval
@@ -64,6 +65,7 @@ def to_dict(result: Result) -> dict[str, Any]:
         "feasible": result.feasible,
         "facts": dict(result.facts),
         "processing": result.processing.to_dict(),
+        "tradeoff": None if result.tradeoff is None else result.tradeoff.to_dict(),
         "provenance": result.provenance.to_dict(),
         "robot": result.robot.to_dict(),
     }
@@ -99,6 +101,7 @@ def from_dict(data: dict[str, Any]) -> Result:
             weights=np.array(data["weights"]),
             processing=Processing.from_dict(data["processing"]),
             provenance=Provenance.from_dict(data["provenance"]),
+            tradeoff=Tradeoff.from_dict(data["tradeoff"]) if data.get("tradeoff") else None,
             intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
             delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
             prior=None if data["prior"] is None else layout.pack(data["prior"]),

@@ -13,6 +13,7 @@ import numpy as np
 from identify.alignment.delay import Delay
 from identify.arrays import Array
 from identify.consistency import Consistency, Level, consistency_of_links
+from identify.cutoff.tradeoff import Tradeoff
 from identify.dataset import Dataset, Processing, filtered_rows
 from identify.intervals.interval import Interval
 from identify.parameters import Layout
@@ -43,6 +44,7 @@ class Result:
     validation         error on data they were not found from, or None
     weights            on the squared residuals of each joint, shape (n,)
     processing         filter and derivatives: other data are treated alike
+    tradeoff           what other cut-offs would have cost; None where the data were too short to look
     delays             taken out before the fit, by stream: other data are treated alike
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
@@ -63,6 +65,7 @@ class Result:
     weights: Array
     processing: Processing
     provenance: Provenance
+    tradeoff: Tradeoff | None = None
     delays: Mapping[str, Delay] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     prior: Array | None = None

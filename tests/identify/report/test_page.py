@@ -15,7 +15,7 @@ from identify.report.page import render
 from identify.result import Parameters
 
 SECTIONS = [
-    *("verdict", "torques", "residuals", "parameters", "arm"),
+    *("verdict", "torques", "residuals", "cutoff", "parameters", "arm"),
     *("identifiability", "notes", "recordings", "provenance"),
 ]
 
@@ -26,7 +26,7 @@ def test_every_part_is_there_and_the_contents_point_to_it(rendered, result, evid
     assert page.links == [f"#{name}" for name in SECTIONS[1:]]
     assert page.count("figure", "joint") == 2 * 2  # motions, joints
     assert page.count("div", "torque") == page.count("div", "residual") == 4
-    assert page.count("figure", "card") == 2
+    assert page.count("figure", "card") == 2 + 2  # autocorrelations, spectra
     assert page.count("ellipse", "model") == page.count("ellipse", "prior") == 2
     assert page.count("div", "range") == len(result.base.names)
     assert all(name in page.said for name in result.base.names)
@@ -155,9 +155,8 @@ def test_gaps_and_rest_break_the_lines(rendered, result, evidence) -> None:
     page = rendered(
         result, replace(evidence, motions=(replace(first, prediction=cut, prior=first.prior[kept]),))
     )
-    paths = {
-        found["class"]: found["d"] for tag, found in page.tags if tag == "path" and found["class"] != "stem"
-    }
+    drawn = [(found["class"], found["d"]) for tag, found in page.tags if tag == "path"]
+    paths = dict(reversed(drawn))  # the first of each kind
     assert paths["measured"].count("M") == paths["model"].count("M") == 2
     assert paths["rest"].count("M") == 3
 

@@ -1,0 +1,209 @@
+"""The cut-off, from what a first look shows.
+
+For a low-pass H and T seconds of data, with S_j(f) the regressor's density in joint j, s_j that of the residual and
+w_j weights by the residual below the cut-off, least squares has
+
+    A = sum_j w_j int |H|^2 S_j df,   B = sum_j w_j^2 int |H|^4 s_j S_j df,   covariance = A^-1 B A^-1 / (2 T)
+
+and noise of the positions biases it by -A^-1 N b (`identify.intervals.position_noise`). T is what filters and gaps
+leave of the data. The rule: of all cut-offs whose errors, both together, are within 5 % of the least, the highest: it
+has the most rows, by which residuals and delays are judged. But none at which more than a twentieth of any joint's
+residual is noise of the positions, or a residual is 25 % louder, against its sensor's noise, than at a lower cut-off:
+what comes in there is not the rigid arm. And none above the frequency at which arms bend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from identify.arrays import Array
+from identify.cutoff.look import RIDGE, Look, look
+from identify.cutoff.tradeoff import Candidate, Spectrum, Tradeoff
+from identify.dataset import Dataset, Motion, Processing
+from identify.dataset.bridging import MISSING
+from identify.dataset.motion import EDGES, PER_BANDWIDTH, STIFF_HZ
+from identify.dataset.survey import BELIEVED, BRIDGED
+from identify.errors import DataError
+from identify.robot import Robot
+
+__all__ = ["choose"]
+
+CANDIDATES = 8
+PER_STEP = 2**0.5
+LEAST_MOTION = 2.0  # times the motion's bandwidth: below, much of it is lost
+MOST_LOST = 0.5  # of the data, at the filters' ends and at gaps
+WORSE = 1.05  # errors over the least
+POSITIONS = 0.05  # of a residual's power from noise of the positions
+LOUDER = 1.25  # a residual over the sensor's noise, against lower cut-offs
+UNKNOWN = 1e-2  # of a variance from the ridge alone
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """With one cut-off.
+
+    variance, bias    of the base parameters, shape (k,)
+    known             which of them the look shows, shape (k,)
+    kept              share of each joint's modelled torque that passes, shape (n,)
+    position_noise    share of each joint's residual that noise of the positions makes, shape (n,)
+    loud              each joint's residual over the sensor's noise, shape (n,); infinite where that is not known
+    """
+
+    variance: Array
+    bias: Array
+    known: NDArray[np.bool_]
+    kept: Array
+    position_noise: Array
+    loud: Array
+
+
+def choose(
+    robot: Robot, datasets: Sequence[Dataset], given: Processing | None = None
+) -> tuple[Processing, Tradeoff | None]:
+    """Processing with a cut-off, and the trade-off; None where the data are too short, or stand still, for a look.
+
+    The cut-off of a `given` processing is kept, and shown beside others.
+    """
+    try:
+        motions = [Motion.of(data) for data in datasets]
+    except DataError:
+        if given is None:
+            raise
+        return given, None
+    if given is not None and (
+        given.derivative == "fourier"  # whole periods are averaged: nothing is cut off
+        or given.cutoff_hz > 0.4 * min(motion.rate_hz for motion in motions)
+    ):
+        return given, None
+    guess = given or Processing(max(motion.cutoff_hz for motion in motions))
+    bandwidth = max(motion.bandwidth_hz for motion in motions)
+    rate_hz = min(motion.rate_hz for motion in motions)
+    longest_s = max(motion.duration_s for motion in motions)
+    highest = min(max(STIFF_HZ, PER_BANDWIDTH[0] * bandwidth, EDGES / longest_s), 0.2 * rate_hz)
+    whole = sum(data.duration_s for data in datasets)
+    left = {}
+    for k in range(CANDIDATES):
+        cutoff = float(f"{highest / PER_STEP**k:.3g}")
+        seconds = sum(_left(data, replace(guess, cutoff_hz=cutoff)) for data in datasets)
+        if cutoff >= LEAST_MOTION * bandwidth and seconds >= (1 - MOST_LOST) * whole:
+            left[cutoff] = seconds
+    if given is not None:
+        left[given.cutoff_hz] = max(sum(_left(data, given) for data in datasets), 1 / given.cutoff_hz)
+    found = look(robot, datasets, guess, max([*left, guess.cutoff_hz])) if left else None
+    if found is None:
+        return guess, None
+    cutoffs = sorted(left)
+    errors = _errors(
+        found, [replace(guess, cutoff_hz=cutoff) for cutoff in cutoffs], [left[c] for c in cutoffs]
+    )
+    known = np.all([one.known for one in errors], axis=0)
+    if not known.any():
+        return guess, None
+    number, reason = _rule(cutoffs, errors, known)
+    if given is not None:
+        number, reason = cutoffs.index(given.cutoff_hz), "given"
+    spectrum = Spectrum(
+        frequency=found.frequency,
+        torque=np.sqrt(found.torque / found.width),
+        residual=np.sqrt(found.residual),
+        floor=np.sqrt(found.floor),
+        positions=np.sqrt(found.positions),
+    )
+    candidates = tuple(
+        _candidate(cutoff, one, errors[number], known) for cutoff, one in zip(cutoffs, errors, strict=True)
+    )
+    made = Tradeoff(candidates, number, given is not None, reason, found.looked_s, spectrum)
+    return replace(guess, cutoff_hz=cutoffs[number]), made
+
+
+def _candidate(cutoff_hz: float, one: _Errors, chosen: _Errors, known: NDArray[np.bool_]) -> Candidate:
+    loud = float(one.loud.max())
+    return Candidate(
+        cutoff_hz=cutoff_hz,
+        kept=float(one.kept.min()),
+        std=_mean(np.sqrt(one.variance[known] / chosen.variance[known])),
+        bias=float((np.abs(one.bias[known]) / np.sqrt(one.variance[known])).max()),
+        position_noise=float(one.position_noise.max()),
+        residual=loud if np.isfinite(loud) else None,
+    )
+
+
+def _rule(cutoffs: list[float], errors: list[_Errors], known: NDArray[np.bool_]) -> tuple[int, str]:
+    """The number of the cut-off to take, and why none above it."""
+    size = np.array([_mean(np.sqrt(one.variance + one.bias**2)[known]) for one in errors])
+    best = int(np.argmin(size))
+    quietest = np.minimum.accumulate([one.loud for one in errors])
+    against: dict[int, str] = {}
+    for i, one in enumerate(errors):
+        rise = float((np.maximum(one.loud, 1.0) / np.maximum(quietest[i], 1.0)).max())
+        noise = float(one.position_noise.max())
+        if size[i] > WORSE * size[best]:
+            against[i] = f"errors are {100 * (size[i] / size[best] - 1):.0f} % larger"
+        elif noise > POSITIONS:
+            against[i] = f"noise of the positions makes {100 * noise:.0f} % of a residual"
+        elif rise > LOUDER:
+            against[i] = f"a residual is {rise:.1f} times as loud, against its sensor, as below"
+    good = [i for i in range(len(errors)) if i not in against]
+    if not good:
+        return best, "the least error; noise is felt at every cut-off"
+    number = max(good)
+    if number == len(errors) - 1:
+        return number, "as good as any lower one, and arms bend above"
+    return number, f"at {cutoffs[number + 1]:g} Hz {against[number + 1]}"
+
+
+def _errors(found: Look, processings: list[Processing], left_s: list[float]) -> list[_Errors]:
+    joints, bands, size, _ = found.squares.shape
+    floor = np.maximum(found.residual, found.floor[:, None])
+    gains = [processing.gain(found.frequency, found.rate_hz) ** 2 for processing in processings]
+    passes = [gain * found.width for gain in gains]
+    weights = [passed.sum() / (floor @ passed) for passed in passes]
+    factors = [np.outer(w, gain) for w, gain in zip(weights, gains, strict=True)]
+    factors += [np.outer(w, gain) ** 2 * floor for w, gain in zip(weights, gains, strict=True)]
+    stacked = np.reshape(factors, (-1, joints * bands)) @ found.squares.reshape(joints * bands, size * size)
+    both = stacked.reshape(2, len(gains), size, size)
+    # What the model says and the residual undoes is noise of the regressor, not excitation.
+    excited = np.maximum(found.torque - found.residual * found.width, 0.0)[:, 1:]
+    moving = excited.sum(axis=1)
+    errors = []
+    for gain, passed, w, information, noise, seconds in zip(
+        gains, passes, weights, both[0], both[1], left_s, strict=True
+    ):
+        scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
+        inverse = np.linalg.inv(information / np.outer(scale, scale) + RIDGE * np.eye(size))
+        known = np.diag(inverse) * RIDGE < UNKNOWN
+        inverse /= np.outer(scale, scale)
+        pushes = np.outer(w, found.noise @ passed).reshape(-1)
+        attenuated = (pushes @ found.pushed.reshape(joints * joints, -1)).reshape(size, size) @ found.base
+        errors.append(
+            _Errors(
+                variance=((inverse @ noise) * inverse).sum(axis=1) / (2 * seconds),
+                bias=-inverse @ attenuated,
+                known=known,
+                kept=np.divide(excited @ gain[1:], moving, out=np.ones(joints), where=moving > 0),
+                position_noise=(found.positions @ passed) / (floor @ passed),
+                loud=np.sqrt((found.residual @ passed) / np.maximum(found.floor * passed.sum(), 1e-300)),
+            )
+        )
+    return errors
+
+
+def _left(data: Dataset, processing: Processing) -> float:
+    """What the filters' ends and gaps leave of a dataset [s]."""
+    steps = np.diff(data.t)
+    step = float(np.median(steps))
+    ends = (2 * processing.differentiator(1 / step).half + len(processing.taps(1 / step)) - 1) * step
+    gaps = steps[steps > MISSING * step]
+    wide, narrow = (gaps[gaps > share / processing.cutoff_hz] for share in (BRIDGED, BELIEVED))
+    guard = 1 / processing.cutoff_hz
+    lost = float(narrow.sum()) + guard * (len(narrow) - len(wide)) + ends * (1 + len(wide))
+    return max(data.duration_s - lost, 0.0)
+
+
+def _mean(values: Array) -> float:
+    """Geometric."""
+    return float(np.exp(np.log(values).mean()))

@@ -1,0 +1,303 @@
+"""A first look at a bounded part of the data: how motion, residual and noise are spread over frequencies.
+
+Windows of a few seconds of the rows, hardly filtered, are taken to frequencies, regressor and torque alike, and
+gathered in bands. Least squares below a guessed cut-off, with the torques' delay as a phase, leaves the residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import rfft, rfftfreq
+
+from identify.arrays import Array
+from identify.base import base_parameters
+from identify.dataset import Dataset, Processing, RowBlock, filtered_rows, survey
+from identify.dataset.noise import white_noise
+from identify.errors import DataError
+from identify.robot import Robot
+
+__all__ = ["Look", "look"]
+
+PARTS = 4
+PART_S = 5.0
+SHORTEST = 64  # rows of a window
+ABOVE = 1.5  # a low-pass stops at this times its cut-off
+UNTOUCHED = 2.0  # a low-pass passes half its cut-off unchanged
+PER_BAND = 1.15  # ratio of a band's ends
+ROUNDS = 5
+SETTLED_S = 1e-6
+INSTANTS = 16  # at which the regressor's derivative is looked at
+RIDGE = 1e-10  # of a column's square: what the part does not show
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Densities are one-sided, in F bands of frequency; n joints, k base parameters.
+
+    frequency   middle of each band [Hz], shape (F,)
+    squares     power of the regressor's rows in each band, per joint, shape (n, F, k, k)
+    torque      power of the modelled torque in each band [N2 m2], shape (n, F)
+    residual    density of what is left of the torque [N2 m2 / Hz], shape (n, F)
+    floor       density of white noise on the torques [N2 m2 / Hz], shape (n,)
+    base        base parameters of the look, shape (k,)
+    pushed      mean squares of the regressor's change by one joint's acceleration: joint, that joint, (n, n, k, k)
+    noise       density of the accelerations that noise of the positions makes [rad2 / s4 / Hz], shape (n, F)
+    positions   density of the torques that this noise makes [N2 m2 / Hz], shape (n, F)
+    width       of each band [Hz], shape (F,)
+    duration_s  of all data, `looked_s` of the part
+    rate_hz     of the samples
+    """
+
+    frequency: Array
+    squares: Array
+    torque: Array
+    residual: Array
+    floor: Array
+    base: Array
+    pushed: Array
+    noise: Array
+    positions: Array
+    width: Array
+    duration_s: float
+    looked_s: float
+    rate_hz: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """Bins of all windows one after the other, scaled so that their squares are powers.
+
+    rows (B, c) complex, of base parameters `to` (c,); torque (B,) complex; band (B,); frequency (B,) [Hz]
+    """
+
+    rows: NDArray[np.complex128]
+    to: NDArray[np.int64]
+    torque: NDArray[np.complex128]
+    band: NDArray[np.int64]
+    frequency: Array
+
+
+def look(robot: Robot, datasets: Sequence[Dataset], guess: Processing, highest_hz: float) -> Look | None:
+    """Frequencies up to 1.5 `highest_hz`, with a fit by `guess`; None where no window is long enough."""
+    rate_hz = min(float(1 / np.median(np.diff(data.t))) for data in datasets)
+    wide = Processing(cutoff_hz=min(UNTOUCHED * ABOVE * highest_hz, 0.4 * rate_hz))
+    windows: list[RowBlock] = []
+    for part in _parts(datasets):
+        try:
+            windows += _windows(list(filtered_rows(robot, part, wide, survey(robot, part, guess))))
+        except DataError:  # too short, or nothing moves there
+            continue
+    if not windows:
+        return None
+    highest_hz = min(ABOVE * highest_hz, 0.45 * rate_hz)
+    edges = _bands(min(float(np.ptp(window.time)) for window in windows), highest_hz)
+    joints = _spectra(robot, windows, edges)
+    if joints is None:
+        return None
+    frequency, count = (edges[1:] + edges[:-1]) / 2, len(edges) - 1
+    gain = guess.gain(frequency, rate_hz)
+    base, delay_s = _fitted(robot, joints, gain)
+    if delay_s != 0.0:
+        torques = [[robot.regressor.layout.row(j).stop - 1] for j in range(len(joints))]
+        late = [_bins(windows, j, at, float(edges[-1]), delay_s)[0][:, 0] for j, at in enumerate(torques)]
+        joints = [replace(one, torque=torque) for one, torque in zip(joints, late, strict=True)]
+        base, delay_s = _fitted(robot, joints, gain, delay_s)
+    squares = np.zeros((len(joints), count, len(base), len(base)))
+    residual = np.zeros((len(joints), count))
+    for j, one in enumerate(joints):
+        left = one.torque * np.exp(2j * np.pi * delay_s * one.frequency) - one.rows @ base[one.to]
+        residual[j] = np.bincount(one.band, np.abs(left) ** 2, count)
+        place = np.ix_(one.to, one.to)
+        order = np.argsort(one.band, kind="stable")
+        starts = np.searchsorted(one.band[order], np.arange(count + 1))
+        for band in range(count):
+            here = one.rows[order[starts[band] : starts[band + 1]]]
+            real = np.concatenate([here.real, here.imag])
+            squares[j, band][place] = real.T @ real
+    torque = _modelled(robot, windows, base, edges)
+    width = np.diff(edges)
+    first, pushed = datasets[0], _pushed(robot, datasets)
+    noise = _accelerations(first, frequency, rate_hz)
+    return Look(
+        frequency=frequency,
+        squares=squares,
+        torque=torque,
+        residual=residual / width,
+        floor=2 / rate_hz * white_noise(first.t, first.tau) ** 2,
+        base=base,
+        pushed=pushed,
+        noise=noise,
+        positions=np.einsum("jikl,k,l->ji", pushed, base, base, optimize=True) @ noise,
+        width=width,
+        duration_s=sum(data.duration_s for data in datasets),
+        looked_s=float(f"{sum(float(np.ptp(window.time)) for window in windows):.3g}"),
+        rate_hz=rate_hz,
+    )
+
+
+def _parts(datasets: Sequence[Dataset]) -> Iterator[Dataset]:
+    """Stretches of at most PART_S, evenly over all data; all of it where that is less."""
+    ends = np.cumsum([data.duration_s for data in datasets])
+    length = min(PART_S, float(ends[-1]) / PARTS)
+    for k in range(PARTS):
+        at = (k + 0.5) * float(ends[-1]) / PARTS
+        number = int(np.searchsorted(ends, at))
+        data = datasets[number]
+        middle = float(data.t[0]) + at - (float(ends[number]) - data.duration_s)
+        try:
+            yield data.between(middle - length / 2, middle + length / 2)
+        except DataError:  # a gap
+            continue
+
+
+def _bands(window_s: float, highest_hz: float) -> Array:
+    """Edges of bands [Hz], shape (F + 1,): as wide as the shortest window resolves, or a share of the frequency."""
+    edges = [0.0]
+    while edges[-1] < highest_hz:
+        edges.append(max(edges[-1] + 2 / window_s, edges[-1] * PER_BAND))
+    return np.array(edges)
+
+
+def _windows(blocks: list[RowBlock]) -> Iterator[RowBlock]:
+    """Stretches of rows without a gap, long enough to show frequencies."""
+    if not blocks:
+        return
+    time = np.concatenate([block.time for block in blocks])
+    table = np.concatenate([block.table for block in blocks])
+    keep = np.concatenate([block.keep for block in blocks])
+    steps = np.diff(time)
+    breaks = np.flatnonzero(steps > 1.5 * np.median(steps)) if len(steps) else np.zeros(0, dtype=np.int64)
+    for low, high in pairwise([0, *(breaks + 1).tolist(), len(time)]):
+        if high - low >= SHORTEST:
+            part = slice(low, high)
+            empty = np.zeros((high - low, keep.shape[1], 0))
+            yield RowBlock(blocks[0].layout, np.arange(low, high), time[part], table[part], keep[part], empty)
+
+
+def _taper(window: RowBlock, delay_s: float = 0.0) -> Array:
+    """A Hann window over the rows, `delay_s` later, shape (K,)."""
+    count = len(window.time)
+    step = float(window.time[-1] - window.time[0]) / (count - 1)
+    at = (np.arange(1, count + 1) - delay_s / step) / (count + 1)
+    return np.sin(np.pi * np.clip(at, 0.0, 1.0)) ** 2
+
+
+def _bins(
+    windows: list[RowBlock], joint: int, columns: list[int], highest_hz: float, delay_s: float = 0.0
+) -> tuple[NDArray[np.complex128], Array]:
+    """Columns of a joint's rows at their frequencies, windows one after the other: (B, c), and [Hz] (B,).
+
+    Scaled so that squares are powers. With `delay_s`, what is that old is seen through a window that is as late.
+    """
+    whole = sum(float(((_taper(window) * window.keep[:, joint]) ** 2).sum()) for window in windows)
+    bins, frequencies = [], []
+    for window in windows:
+        count = len(window.time)
+        frequency = rfftfreq(count, float(window.time[-1] - window.time[0]) / (count - 1))
+        frequency = frequency[frequency < highest_hz]
+        mask = _taper(window, delay_s) * window.keep[:, joint]
+        found = rfft(window.table[:, columns] * mask[:, None], axis=0)[: len(frequency)]
+        found *= np.sqrt(2 / (count * max(whole, 1e-300)))
+        found[0] /= np.sqrt(2)
+        bins.append(found)
+        frequencies.append(frequency)
+    return np.concatenate(bins), np.concatenate(frequencies)
+
+
+def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint] | None:
+    """All joints' rows and torques at the frequencies of the bands; None where a joint has none."""
+    layout, place = robot.regressor.layout, {c: i for i, c in enumerate(base_parameters(robot).independent)}
+    joints = []
+    for j in range(len(robot.joints)):
+        if not any(window.keep[:, j].any() for window in windows):
+            return None
+        part = layout.row(j)
+        named = enumerate(layout.parameters[part].tolist(), part.start)
+        pairs = [(c, place[k]) for c, k in named if k in place]
+        columns = [*(c for c, _ in pairs), part.stop - 1]
+        spectrum, frequency = _bins(windows, j, columns, float(edges[-1]))
+        band = np.clip(np.searchsorted(edges, frequency, side="right") - 1, 0, len(edges) - 2)
+        to = np.array([i for _, i in pairs], dtype=np.int64)
+        joints.append(_Joint(spectrum[:, :-1], to, spectrum[:, -1], band, frequency))
+    return joints
+
+
+def _modelled(robot: Robot, windows: list[RowBlock], base: Array, edges: Array) -> Array:
+    """Power of the modelled torque in each band [N2 m2], at rest and beside gaps too, shape (n, F)."""
+    parameters = np.zeros(len(robot.parameter_names))
+    parameters[list(base_parameters(robot).independent)] = base
+    found, whole = np.zeros((len(robot.joints), len(edges) - 1)), 0.0
+    for window in windows:
+        taper, count = _taper(window), len(window.time)
+        whole += float(taper @ taper)
+        frequency = rfftfreq(count, float(window.time[-1] - window.time[0]) / (count - 1))
+        power = np.abs(rfft(window.predict(parameters) * taper[:, None], axis=0)) ** 2 * 2 / count
+        power[0] /= 2
+        band = np.searchsorted(edges, frequency, side="right") - 1
+        for k in range(len(edges) - 1):
+            found[:, k] += power[band == k].sum(axis=0)
+    return found / whole
+
+
+def _fitted(robot: Robot, joints: list[_Joint], gain: Array, delay_s: float = 0.0) -> tuple[Array, float]:
+    """Base parameters and the torques' delay [s] by least squares below a cut-off, joints by their residuals."""
+    size = len(base_parameters(robot).independent)
+    weighted = []
+    for one in joints:
+        rows = one.rows * gain[one.band, None]
+        real = np.concatenate([rows.real, rows.imag])
+        weighted.append((rows, real.T @ real))
+    weights, base = np.ones(len(joints)), np.zeros(size)
+    for _ in range(ROUNDS):
+        squares, moments = np.zeros((size + 1, size + 1)), np.zeros(size + 1)
+        for w, one, (rows, own) in zip(weights, joints, weighted, strict=True):
+            turned = gain[one.band] * one.torque * np.exp(2j * np.pi * delay_s * one.frequency)
+            rate = 2j * np.pi * one.frequency * turned
+            squares[np.ix_(one.to, one.to)] += w * own
+            across = -w * (rows.conj().T @ rate).real
+            squares[one.to, size] += across
+            squares[size, one.to] += across
+            squares[size, size] += w * float((np.abs(rate) ** 2).sum())
+            moments[one.to] += w * (rows.conj().T @ turned).real
+            moments[size] -= w * float((rate.conj() * turned).real.sum())
+        scale = np.sqrt(np.maximum(np.diag(squares), 1e-300))
+        system = squares / np.outer(scale, scale) + RIDGE * np.eye(size + 1)
+        found = np.linalg.solve(system, moments / scale) / scale
+        base, step = found[:-1], float(found[-1])
+        for j, (one, (rows, _)) in enumerate(zip(joints, weighted, strict=True)):
+            turned = gain[one.band] * one.torque * np.exp(2j * np.pi * (delay_s + step) * one.frequency)
+            left = float((np.abs(turned - rows @ base[one.to]) ** 2).sum())
+            weights[j] = 1 / max(left, 1e-12 * float((np.abs(turned) ** 2).sum()), 1e-30)
+        delay_s += step
+        if abs(step) < SETTLED_S:
+            break
+    return base, delay_s
+
+
+def _accelerations(data: Dataset, frequency: Array, rate_hz: float) -> Array:
+    """Density of accelerations that noise of the measured positions, or velocities, makes, shape (n, F)."""
+    measured, power = (data.q, 4) if data.dq is None else (data.dq, 2)
+    density = 2 / rate_hz * white_noise(data.t, measured) ** 2
+    return np.outer(density, (2 * np.pi * frequency) ** power)
+
+
+def _pushed(robot: Robot, datasets: Sequence[Dataset]) -> Array:
+    """Mean squares of the base columns' change by a unit of one joint's acceleration, shape (n, n, k, k)."""
+    columns, n = list(base_parameters(robot).independent), len(robot.joints)
+    picked = [(k + 0.5) / INSTANTS * len(datasets) for k in range(INSTANTS)]
+    at = [(datasets[int(x)], int((x % 1) * (len(datasets[int(x)]) - 1))) for x in picked]
+    q = np.array([np.asarray(data.q[i : i + 1], dtype=np.float64)[0] for data, i in at])
+    still = robot.regressor.dense(q, np.zeros_like(q), np.zeros_like(q))[:, :, columns]
+    found = np.zeros((n, n, len(columns), len(columns)))
+    for i in range(n):
+        push = np.zeros_like(q)
+        push[:, i] = 1.0
+        change = robot.regressor.dense(q, np.zeros_like(q), push)[:, :, columns] - still
+        for j in range(n):
+            found[j, i] = change[:, j].T @ change[:, j] / INSTANTS
+    return found

@@ -1,0 +1,91 @@
+"""Why this cut-off: what others would have cost, and the spectra that decided."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from identify.cutoff import Tradeoff
+from identify.report.markup import Cell, section, table, text
+from identify.report.numbers import percent, plain
+from identify.report.plot import Line, Scale, plot
+from identify.result import Result
+
+__all__ = ["cutoff_section"]
+
+POINTS = 80  # of a line
+LOWEST_DB = -20.0  # below the sensor's noise: not shown
+
+
+def cutoff_section(result: Result) -> str:
+    """Candidates side by side, and the spectrum of every joint; empty where there was no look."""
+    found = result.tradeoff
+    if found is None:
+        return ""
+    taken = found.taken
+    why = "It was given." if found.given else f"It was chosen: {found.reason}."
+    intro = (
+        f"<p>Torque and regressor go through one low-pass of {plain(taken.cutoff_hz, 3)} Hz. {text(why)}</p>"
+        '<p class="fine">Of all cut-offs whose expected errors are within 5 % of the least, the highest is taken at '
+        "which neither noise of the positions nor anything else that the model leaves out is heard. "
+        f"From {plain(found.looked_s, 3)} s of the data.</p>"
+    )
+    legend = (
+        '<ul class="legend"><li class="model">modelled torque</li><li class="rest">measured minus model</li>'
+        '<li class="prior">from noise of the positions</li></ul>'
+        '<p class="fine">Decibels above the sensor\u2019s own noise (dashed, at 0), over frequency; '
+        "dashed upright: the cut-off.</p>"
+    )
+    cards = "".join(_card(found, j, joint) for j, joint in enumerate(result.robot.joints))
+    return section(
+        "cutoff", "Why this cut-off", intro, _table(found), legend, f'<div class="cards wide">{cards}</div>'
+    )
+
+
+def _table(found: Tradeoff) -> str:
+    rows: list[list[Cell | str]] = []
+    for number, one in enumerate(found.candidates):
+        name = f"{plain(one.cutoff_hz, 3)} Hz"
+        chosen = number == found.chosen
+        word = "given" if found.given else "chosen"
+        rows.append(
+            [
+                Cell(f"<b>{text(name)}</b> {word}" if chosen else text(name)),
+                percent(one.kept),
+                f"{one.std:.3f}",
+                f"{one.bias:.2f}",
+                percent(one.position_noise),
+                "\u2013" if one.residual is None else plain(one.residual, 3),
+            ]
+        )
+    return table(
+        [
+            "cut-off",
+            "motion\u2019s torque kept",
+            "standard deviations, relative",
+            "bias, in standard deviations",
+            "residual from noise of positions",
+            "residual over sensor\u2019s noise",
+        ],
+        rows,
+        caption="What each cut-off keeps and costs; shares and ratios of the joint where they are worst",
+        numeric=range(1, 6),
+    )
+
+
+def _card(found: Tradeoff, j: int, joint: str) -> str:
+    spectrum = found.spectrum
+    floor = float(spectrum.floor[j]) or 1.0
+    x = np.linspace(spectrum.frequency[0], spectrum.frequency[-1], POINTS)
+    kinds = {"prior": spectrum.positions, "model": spectrum.torque, "rest": spectrum.residual}
+    lines = []
+    for kind, values in kinds.items():
+        level = 20 * np.log10(np.maximum(values[j] / floor, 1e-9))
+        shown = np.interp(x, spectrum.frequency, level)
+        lines.append(Line(kind, x, np.where(shown > LOWEST_DB, shown, np.nan)))
+    scale = Scale.around(*(line.y for line in lines), np.zeros(1))
+    end = float(x[-1])
+    lines.append(Line("bound", np.array([0.0, end]), np.zeros(2)))
+    lines.append(Line("bound", np.full(2, found.taken.cutoff_hz), np.array([scale.low, scale.high]) * 0.98))
+    label = f"Spectrum of the residual of {joint} against modelled torque and the sensor's noise"
+    drawn = plot(lines, end, scale, label=label, unit="dB", kind="lags", x_unit="Hz")
+    return f'<figure class="card"><figcaption><b>{text(joint)}</b></figcaption>{drawn}</figure>'
