@@ -21,8 +21,9 @@ __all__ = ["LEAST_PRIOR_WEIGHT", "Candidate", "closest_that_fits"]
 
 PRIOR_WEIGHTS = (1.0, 0.1, 0.01, 1e-3, 1e-4)  # of the target's prior; 1: as the prior's spread has it
 LEAST_PRIOR_WEIGHT = 1e-6  # at which the prior decides only what is left entirely open
-PRIOR_COST = 0.005  # of the cost, that the prior may add: a fit of 1.000 % becomes one of 1.0025 %
-TRUTH_COST = 0.5  # of what the truth itself would add
+PRIOR_COST = 0.05  # of the cost, that the prior may add: a fit of 1.00 % becomes one of 1.025 %
+STRICT_COST = 0.005  # the same with weights that are not the noise's
+TRUTH_COST = 0.5  # of what the truth itself would add, if that is more
 SAME_COST = 1e-7  # of the cost of least squares: no cost at all
 
 
@@ -50,14 +51,14 @@ def closest_that_fits(
         return solved(LEAST_PRIOR_WEIGHT)
     plain = closest_to_prior(problem, weights)
     least, whole = problem.cost(plain, weights), problem.cost(np.zeros_like(plain), weights)
-    share, bound = PRIOR_COST, float("inf")
     found = solved(PRIOR_WEIGHTS[0])
     if found.cost <= (1 + SAME_COST) * least + SAME_COST**2 * whole:
         return found
     if problem.weighted_by_noise:
-        share = max(share, TRUTH_COST * len(problem.base.names) / float(problem.information.rows.sum()))
+        truth = len(problem.base.names) / float(problem.information.rows.sum())
+        share, bound = max(PRIOR_COST, TRUTH_COST * truth), float("inf")
     else:
-        bound = limit()
+        share, bound = STRICT_COST, limit()
     if found.cost <= min((1 + share) * least, bound):
         return found
     fittest = solved(LEAST_PRIOR_WEIGHT)

@@ -55,7 +55,7 @@ def test_sdp_fits_no_better_than_least_squares_and_no_worse_than_correct(
     least = estimate(problem, "wls" if weighting == "joint" else "ols").cost
     sdp = estimate(problem, "sdp").cost
     corrected = estimate(problem, "correct").cost
-    # With the noise's own weights the prior may cost half of what the truth itself does; else nothing.
+    # With the noise's own weights the prior may cost a little, though less than the truth itself; else nothing.
     allowed = 0.5 * len(problem.base.names) / problem.information.rows.sum() if weighting == "joint" else 1e-6
     assert least * (1 - 1e-9) <= sdp <= corrected * (1 + allowed)
 
