@@ -168,7 +168,7 @@ def _result(
         fit=error,
         weights=answer.weights,
         processing=source.processing,
-        provenance=Provenance.of(source.datasets, configuration),
+        provenance=Provenance.of(source, configuration),
         prior=problem.prior,
         delays={
             delay.stream: delay for delay in (assessment.delay, *(() if hand is None else (hand.delay,)))

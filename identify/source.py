@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from identify.arrays import Array
 from identify.dataset import Dataset, Processing, RowBlock, Survey, filtered_rows, survey
+from identify.dataset.account import row_account
 from identify.errors import DataError
 from identify.reduction import Information, Reduction
 from identify.robot import Robot
@@ -25,6 +26,7 @@ class Source:
     """Datasets of one robot, all processed alike; `surveys` say what was found in each.
 
     delay_s    how old torques are against positions; rows come with it taken out
+    made_s     the delay that rows are made with; the rest is taken out by the torques' derivatives
     """
 
     robot: Robot
@@ -32,6 +34,7 @@ class Source:
     processing: Processing
     surveys: tuple[Survey, ...]
     delay_s: float = 0.0
+    made_s: float = 0.0
     _kept: list[RowBlock] = field(default_factory=list, repr=False)
 
     @classmethod
@@ -45,12 +48,17 @@ class Source:
         """What was found in the data, each line once."""
         return tuple(dict.fromkeys(note for found in self.surveys for note in found.notes))
 
+    @property
+    def accounts(self) -> tuple[dict[str, int], ...]:
+        """What became of the rows of each dataset (`identify.dataset.account`)."""
+        return tuple(row_account(found, self.processing, self.made_s) for found in self.surveys)
+
     def delayed(self, delay_s: float) -> Source:
         """The same data with another delay of torques taken out."""
-        return replace(self, delay_s=delay_s, _kept=[])
+        return replace(self, delay_s=delay_s, made_s=delay_s, _kept=[])
 
     def aligned(self, delay_s: float) -> Source:
-        """The same with a delay that is near: kept rows are brought to it by the torques' derivatives."""
+        """The same with a delay that is near: rows are brought to it by the torques' derivatives."""
         kept = [block.aligned(delay_s - self.delay_s) for block in self._kept]
         return replace(self, delay_s=delay_s, _kept=kept)
 
@@ -63,9 +71,10 @@ class Source:
         whole, before, first, size = sum(data.duration_s for data in self.datasets), 0.0, 0, 0
         for data, found in zip(self.datasets, self.surveys, strict=True):
             count = 0
-            for block in filtered_rows(self.robot, data, self.processing, found, self.delay_s):
+            for block in filtered_rows(self.robot, data, self.processing, found, self.made_s):
                 count += len(block.index)
-                numbered = replace(block, index=first + block.index)
+                aligned = block.aligned(self.delay_s - self.made_s)
+                numbered = replace(aligned, index=first + block.index)
                 size += block.table.nbytes + block.rates.nbytes
                 kept = None if kept is None or size > KEPT_BYTES else [*kept, numbered]
                 if progress is not None:

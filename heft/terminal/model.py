@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from identify.cutoff import Tradeoff
+from identify.dataset.account import GRID, USED
 from identify.parameters import Layout
 from identify.result import Result
 from identify.result.parameters import LinkParameters, Parameters
@@ -35,6 +37,8 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     )
     if result.tradeoff is not None:
         console.print(_cutoff(result.tradeoff), markup=False)
+    if any(origin.rows for origin in result.provenance.data):
+        console.print(_rows(result), markup=False)
     console.print(f"torque error: fit {100 * result.fit.total:.2f} %", end="")
     if result.validation is None:
         console.print("; no validation: give a motion that the fit has not seen (--validate FILE)")
@@ -57,6 +61,16 @@ def _cutoff(found: Tradeoff) -> str:
         if others
         else f"cut-off {taken.cutoff_hz:.3g} Hz {why}"
     )
+
+
+def _rows(result: Result) -> str:
+    """How many rows were used, and why others were not."""
+    total: Counter[str] = Counter()
+    for origin in result.provenance.data:
+        total.update(origin.rows)
+    lost = [f"{n} {why}" for why, n in total.items() if n and why not in (GRID, USED)]
+    text = f"rows {total[USED]} of {total[GRID]} used"
+    return f"{text}; left out: {', '.join(lost)}" if lost else text
 
 
 def _links(result: Result, prior: Parameters | None) -> Table:

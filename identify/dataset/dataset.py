@@ -38,6 +38,7 @@ class Dataset:
     notes    what was noticed on the way, with numbers
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
     removed  samples that were left out on the way, by reason
+    sent     samples that each stream had, lost ones included
     """
 
     t: Array
@@ -51,6 +52,7 @@ class Dataset:
     motion_stream: str = "position"
     wrench_stream: str = "wrench"
     removed: Mapping[str, int] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)

@@ -72,6 +72,7 @@ def read_recording(recording: Recording, robot: Robot, use: str | None) -> Datas
         motion_stream=q.name,
         wrench_stream=wrench_stream,
         removed=removed,
+        sent={one.name: one.sent for one in (q, tau)},
     )
 
 

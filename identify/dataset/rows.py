@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from identify.regressor import RowLayout
 if TYPE_CHECKING:
     from identify.robot import Robot
 
-__all__ = ["RowBlock", "filtered_rows"]
+__all__ = ["RowBlock", "extents", "filtered_rows", "within"]
 
 BLOCK = 8192  # samples: the same ones always stand in the same block
 
@@ -86,15 +86,9 @@ def filtered_rows(
     taps, decimation = processing.taps(1 / step), processing.decimation(1 / step)
     motion, torque = processing.differentiator(1 / step), central(taps, step)
     half, width = len(taps) // 2, robot.regressor.layout.width
-    margin = motion.half + half
-    trim = [int(np.ceil(seconds / step)) for seconds in processing.trim_s]
     length = max(BLOCK, 4 * motion.half)
     index = 0
-    for number, piece in enumerate(found.sampling.pieces):
-        # Row k stands at sample k * decimation of the piece; it needs `margin` samples on both sides.
-        before = (max(margin, trim[0]) if number == 0 else margin) + max(0, -lag)
-        after = (max(margin, trim[1]) if number == len(found.sampling.pieces) - 1 else margin) + max(0, lag)
-        first, last = -(-before // decimation), (piece.count - 1 - after) // decimation
+    for piece, (first, last) in zip(found.sampling.pieces, extents(found, processing, delay_s), strict=True):
         if last < first:
             continue
         open_rows = np.zeros((0, width))
@@ -139,16 +133,37 @@ def filtered_rows(
         longest = max(piece.count for piece in found.sampling.pieces) * step
         raise DataError(
             f"too short: the longest stretch is {longest:.3g} s, and at {processing.cutoff_hz:g} Hz the filters need "
-            f"{(2 * margin + decimation) * step:.3g} s; record longer, or raise the cut-off"
+            f"{(2 * (motion.half + half) + decimation) * step:.3g} s; record longer, or raise the cut-off"
         )
+
+
+def extents(found: Survey, processing: Processing, delay_s: float) -> list[tuple[int, int]]:
+    """First and last row of each piece. Row k stands at sample k * decimation and needs a margin on both sides."""
+    step = found.sampling.step_s
+    rate, lag = 1 / step, round(delay_s / step)
+    decimation = processing.decimation(rate)
+    margin = processing.differentiator(rate).half + len(processing.taps(rate)) // 2
+    trim = [int(np.ceil(seconds / step)) for seconds in processing.trim_s]
+    final, pairs = len(found.sampling.pieces) - 1, []
+    for number, piece in enumerate(found.sampling.pieces):
+        before = (max(margin, trim[0]) if number == 0 else margin) + max(0, -lag)
+        after = (max(margin, trim[1]) if number == final else margin) + max(0, lag)
+        pairs.append((-(-before // decimation), (piece.count - 1 - after) // decimation))
+    return pairs
 
 
 def _moving(found: Survey, time: Array, margin_s: float) -> NDArray[np.bool_]:
     """Where each joint moves, a margin around its rest and around gaps left out, shape (B, n)."""
-    keep = np.ones((len(time), len(found.rest)), dtype=bool)
-    for j, intervals in enumerate(found.rest):
-        for a, b in intervals:
-            keep[(time > a - margin_s) & (time < b + margin_s), j] = False
-    for a, b in found.gaps:
-        keep[(time > a - margin_s) & (time < b + margin_s)] = False
-    return keep
+    gaps = within(time, found.gaps, margin_s)
+    return np.stack([~(gaps | within(time, rest, margin_s)) for rest in found.rest], axis=1)
+
+
+def within(time: Array, intervals: Sequence[tuple[float, float]], margin_s: float) -> NDArray[np.bool_]:
+    """Which of these increasing times lie in one of the intervals, or less than a margin beside it, shape (B,)."""
+    if not intervals:
+        return np.zeros(len(time), dtype=bool)
+    starts, ends = np.array(intervals).T
+    turns = np.zeros(len(time) + 1, dtype=np.int64)
+    np.add.at(turns, np.searchsorted(time, starts - margin_s, side="right"), 1)
+    np.add.at(turns, np.searchsorted(time, ends + margin_s, side="left"), -1)
+    return np.cumsum(turns)[:-1] > 0

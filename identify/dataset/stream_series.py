@@ -28,7 +28,10 @@ MOST_SPIKES = 0.01  # of the samples: more are no spikes, but how this signal is
 
 @dataclass(frozen=True)
 class Series:
-    """Stamps [s] (N,), increasing; values in SI units (N, k); nominal rate; samples left out by reason; notes."""
+    """Stamps [s] (N,), increasing; values in SI units (N, k); nominal rate; samples left out by reason; notes.
+
+    `sent` are all samples of the stream, those lost before the host included: N and those left out.
+    """
 
     name: str
     t: Array
@@ -36,6 +39,7 @@ class Series:
     rate_hz: float
     removed: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    sent: int = 0
 
 
 def read_series(recording: Recording, stream: Stream, names: list[str]) -> Series:
@@ -65,7 +69,8 @@ def read_series(recording: Recording, stream: Stream, names: list[str]) -> Serie
     removed["spike"] = int(spikes.sum())
     lost = sum(count for _, count in columns.gaps)
     removed["lost before the host"] = lost
-    return Series(stream.name, t[~spikes], kept[~spikes], stream.rate_hz, removed, tuple(notes))
+    sent = len(columns) + lost
+    return Series(stream.name, t[~spikes], kept[~spikes], stream.rate_hz, removed, tuple(notes), sent)
 
 
 def _stamps(columns: Columns, stream: Stream) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[str]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from identify.dataset.account import GRID, USED
 from identify.report.acquisition import Acquisition
 from identify.report.evidence import Evidence
 from identify.report.markup import definitions, section, table, text
 from identify.report.numbers import count, plain
 from identify.result import Result
+from identify.result.provenance import DataOrigin
 
 __all__ = ["notes_section", "provenance_section", "recordings_section"]
 
@@ -28,7 +30,9 @@ def notes_section(result: Result, evidence: Evidence) -> str:
 
 def recordings_section(result: Result, evidence: Evidence) -> str:
     """Streams and clocks of every recording, and the delays that were taken out."""
-    parts = [_recording(one) for one in evidence.recordings] + ([_delays(result)] if result.delays else [])
+    parts = [_recording(one) for one in evidence.recordings]
+    parts += [_delays(result)] if result.delays else []
+    parts += [_account(one) for one in result.provenance.data if one.rows]
     return section("recordings", "How it was recorded", *parts) if parts else ""
 
 
@@ -94,6 +98,23 @@ def _delays(result: Result) -> str:
         rows,
         caption="Delays that were taken out before the fit",
         numeric=(2, 3, 4),
+    )
+
+
+def _account(origin: DataOrigin) -> str:
+    """What became of samples and rows, step by step."""
+    rows = [[f"samples of {stream}", count(sent)] for stream, sent in origin.sent.items()]
+    rows += [[f"\u2212 {reason}", count(number)] for reason, number in origin.removed.items() if number]
+    rows.append(["samples used", count(origin.samples)])
+    rows.append(["rows on the grid, all joints", count(origin.rows.get(GRID, 0))])
+    rows += [
+        [f"\u2212 {reason}", count(number)]
+        for reason, number in origin.rows.items()
+        if number and reason not in (GRID, USED)
+    ]
+    rows.append(["rows used", count(origin.rows.get(USED, 0))])
+    return table(
+        ["step", "number"], rows, caption=f"What each step left out of {origin.source}", numeric=(1,)
     )
 
 

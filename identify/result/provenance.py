@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from identify.dataset import Dataset
+
+if TYPE_CHECKING:
+    from identify.source import Source
 
 __all__ = ["DataOrigin", "Provenance", "RecordingOrigin", "versions"]
 
@@ -20,18 +23,25 @@ PACKAGES = ("heft", "numpy", "scipy", "numba", "pin", "clarabel")
 
 @dataclass(frozen=True)
 class DataOrigin:
-    """One dataset: where it came from, the hash of its numbers, its size, samples left out on the way by reason."""
+    """One dataset: where it came from, the hash of its numbers, its size, and what became of samples and rows.
+
+    removed   samples left out on the way, by reason; `sent` what each stream had
+    rows      of the regression, all joints together: on the grid, used, left out by reason
+    """
 
     source: str
     hash: str
     samples: int
     duration_s: float
     removed: Mapping[str, int] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: Dataset) -> Self:
-        """Of a dataset."""
-        return cls(data.source, data.fingerprint, len(data), data.duration_s, dict(data.removed))
+    def of(cls, data: Dataset, rows: Mapping[str, int]) -> Self:
+        """Of a dataset, and what became of its rows."""
+        removed, sent = dict(data.removed), dict(data.sent)
+        return cls(data.source, data.fingerprint, len(data), data.duration_s, removed, sent, dict(rows))
 
 
 @dataclass(frozen=True)
@@ -60,9 +70,10 @@ class Provenance:
     recordings: tuple[RecordingOrigin, ...] = ()
 
     @classmethod
-    def of(cls, data: Sequence[Dataset], configuration: Mapping[str, Any]) -> Self:
-        """Of datasets, with this software."""
-        return cls(tuple(DataOrigin.of(one) for one in data), dict(configuration), versions())
+    def of(cls, source: Source, configuration: Mapping[str, Any]) -> Self:
+        """Of a fit's data, with this software."""
+        pairs = zip(source.datasets, source.accounts, strict=True)
+        return cls(tuple(DataOrigin.of(data, rows) for data, rows in pairs), dict(configuration), versions())
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""

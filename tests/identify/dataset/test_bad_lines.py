@@ -154,4 +154,21 @@ def test_spikes_stale_and_corrupt_samples_are_left_out_and_counted(
     data = Dataset.from_recording(written(spoil=spoil), arm)
     assert data.removed["arm.torque: spike"] == 3
     assert data.removed["arm.torque: invalid"] == 15
+    check_account(data)
     check(arm, data, truth)
+
+
+def check_account(data: Dataset) -> None:
+    """Every sample of the positions' stream was used, or left out for one reason."""
+    assert data.sent["arm.motion"] == len(data) + sum(
+        count for reason, count in data.removed.items() if not reason.startswith("arm.torque: ")
+    )
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4])
+def test_samples_add_up(arm: Robot, written: Callable[..., Path], share: float) -> None:
+    lost = np.random.default_rng(2).random(COUNT) < share
+    lost[[0, -1]] = False  # of what was lost before the first sample and after the last nobody knows
+    data = Dataset.from_recording(written(keep=lambda k: ~lost[k]), arm)
+    check_account(data)
+    assert data.sent == {"arm.motion": COUNT, "arm.torque": COUNT}
