@@ -10,6 +10,7 @@ from importlib import import_module
 from drivers.errors import HeftError
 from heft import __version__
 from heft.exit_codes import ExitCode, of_error
+from heft.interruption import abrupt
 
 __all__ = ["main"]
 
@@ -35,11 +36,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"heft {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     arguments = sys.argv[1:] if arguments is None else arguments
-    for name, purpose in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=purpose, description=purpose)
-        if name in arguments[:1]:
-            import_module(f"heft.commands.{name}").add(subparser)
-    parsed = parser.parse_args(arguments)
+    with abrupt():
+        for name, purpose in COMMANDS.items():
+            subparser = subparsers.add_parser(name, help=purpose, description=purpose)
+            if name in arguments[:1]:
+                import_module(f"heft.commands.{name}").add(subparser)
+        parsed = parser.parse_args(arguments)
     try:
         code: int = parsed.run(parsed)
         return code

@@ -116,3 +116,13 @@ def test_an_interruption_before_anything_moves(
     monkeypatch.setattr("heft.commands.run.load_session", interrupt)
     assert main(["run"]) == 3
     assert capsys.readouterr().err == "heft run: interrupted\n"
+
+
+def test_an_interruption_while_a_command_is_loaded() -> None:
+    """Not an exception: a library that is being loaded might swallow it, and the arm would move all the same."""
+    code = (
+        "import os, signal, heft.main as m; "
+        "m.import_module = lambda name: os.kill(os.getpid(), signal.SIGINT); m.main(['run'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (3, "heft: interrupted\n")
