@@ -8,7 +8,7 @@ Ten coordinates per link, in an orthonormal basis of X; positive joint terms by 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from identify.inertia.pseudo import from_pseudo_inertia, pseudo_inertia
 from identify.parameters import JOINT_TERMS, Layout
 from identify.robot.prior_spread import PriorSpread
 
-__all__ = ["Chart", "LinkChart"]
+__all__ = ["Chart", "LinkChart", "tangent"]
 
 LOOSE = 1e3  # scales: a prior that says nothing
+THIN = 1e-4  # of mass size^2: a prior's second moments count as this much larger, lest it allow no other
 _PAIRS = [(i, j) for i in range(4) for j in range(i, 4)]
 _BASIS = np.zeros((10, 4, 4))
 for _k, (_i, _j) in enumerate(_PAIRS):
@@ -58,15 +59,29 @@ class LinkChart:
         return ten, derivative
 
 
+def tangent(ten: Array, inertia: float, size: float, mass: float | None = None) -> Array | None:
+    """Derivative of a body's ten numbers by its coordinates, at the body itself, (10, 10); None if it cannot exist.
+
+    `size` [m] and `mass` [kg] (default: its own) say how thin a body may be taken for.
+    """
+    thick = from_pseudo_inertia(np.diag([THIN * (ten[0] if mass is None else mass) * size**2] * 3 + [0.0]))
+    chart = LinkChart.about(ten + thick, inertia)
+    return None if chart is None else chart.body(np.zeros(10))[1]
+
+
 @dataclass(frozen=True)
 class Chart:
-    """All parameters of a robot: `links` by name, then joint terms by `centre`, `size` and `logarithmic` (p_joint,)."""
+    """All parameters of a robot: `links` by name, then joint terms by `centre`, `size` and `logarithmic` (p_joint,).
+
+    `hand` is a body beside the chart of the link that it is part of: ten more coordinates and parameters, at the end.
+    """
 
     layout: Layout
     links: Mapping[str, LinkChart]
     centre: Array
     size: Array
     logarithmic: Array
+    hand: tuple[str, LinkChart] | None = None
 
     @classmethod
     def about(
@@ -99,15 +114,47 @@ class Chart:
                     size[k] = LOOSE * scales[i]
         return cls(layout, links, centre, size, logarithmic.astype(np.float64))
 
+    def holding(self, link: str, hand: Array, inertia: float) -> Chart | None:
+        """With a link that is made of a hand and the rest; None if one of them could not exist."""
+        own, held = self.links[link], LinkChart.about(hand, inertia)
+        whole = from_pseudo_inertia(own.root @ own.root.T)
+        rest = LinkChart.about(whole - hand, own.spread / 2)
+        if held is None or rest is None:
+            return None
+        return replace(self, links={**self.links, link: rest}, hand=(link, held))
+
+    @property
+    def count(self) -> int:
+        """Coordinates, and as many parameters."""
+        return len(self.layout) + (0 if self.hand is None else 10)
+
+    def coordinates(self, link: str) -> list[int]:
+        """Numbers of the coordinates that a link depends on."""
+        block, p = self.layout.link(link), len(self.layout)
+        own = list(range(block.start, block.stop))
+        return [*own, *range(p, p + 10)] if self.hand is not None and self.hand[0] == link else own
+
+    def body(self, link: str, x: Array) -> Array:
+        """The ten numbers of a link at coordinates x (count,)."""
+        ten = self.links[link].body(x[self.layout.link(link)])[0]
+        if self.hand is not None and self.hand[0] == link:
+            ten = ten + self.hand[1].body(x[len(self.layout) :])[0]
+        return ten
+
     def at(self, x: Array) -> tuple[Array, Array]:
-        """Parameters (p,) at coordinates x (p,), and their derivative (p, p)."""
+        """Parameters (count,) at coordinates x (count,), and their derivative (count, count)."""
         first, p = self.layout.link_indices.stop, len(self.layout)
-        values, derivative = np.zeros(p), np.zeros((p, p))
+        values, derivative = np.zeros(self.count), np.zeros((self.count, self.count))
         for link, chart in self.links.items():
             block = self.layout.link(link)
             values[block], derivative[block, block] = chart.body(x[block])
         rest = np.arange(first, p)
-        grown = self.centre * np.exp(np.where(self.logarithmic > 0, self.size * x[first:], 0.0))
-        values[first:] = np.where(self.logarithmic > 0, grown, self.centre + self.size * x[first:])
+        grown = self.centre * np.exp(np.where(self.logarithmic > 0, self.size * x[first:p], 0.0))
+        values[first:p] = np.where(self.logarithmic > 0, grown, self.centre + self.size * x[first:p])
         derivative[rest, rest] = np.where(self.logarithmic > 0, grown * self.size, self.size)
+        if self.hand is not None:
+            link, chart = self.hand
+            values[p:], derivative[p:, p:] = chart.body(x[p:])
+            values[self.layout.link(link)] += values[p:]
+            derivative[self.layout.link(link), p:] = derivative[p:, p:]
         return values, derivative

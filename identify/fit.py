@@ -67,7 +67,7 @@ def fit(
     from identify.cutoff import choose
     from identify.dataset import Dataset
     from identify.estimators import estimate
-    from identify.hand import identify_hand
+    from identify.hand import carried_by, identify_hand
     from identify.intervals.assessment import assess
     from identify.source import Source
 
@@ -78,7 +78,10 @@ def fit(
     source = Source.of(robot, datasets, filtered)
     posed = partial(_problem, source, level, prior, bounds, weighting, prior_spread or robot.spread)
     alignment = align(source, posed, delay_s, source.reduced(progress))
+    hand = identify_hand(alignment.source)
     problem = replace(alignment.problem, reweight=alignment.source.reweight)
+    if hand is not None and not hand.doubt:
+        problem = replace(problem, carried=carried_by(robot, hand, problem.prior, problem.spread))
     answer = estimate(problem, method, **(options or {}))
     configuration = {
         "method": method,
@@ -89,8 +92,12 @@ def fit(
         "delay_s": delay_s,
         "prior_spread": asdict(problem.spread),
     }
-    assessment = assess(alignment, answer, bootstrap)
-    hand = identify_hand(alignment.source)
+    assessment = assess(replace(alignment, problem=problem), answer, bootstrap)
+    if contradiction := assessment.contradiction:
+        problem = replace(problem, carried=None)
+        answer = estimate(problem, method, **(options or {}))
+        assessment = assess(replace(alignment, problem=problem), answer, bootstrap)
+        assessment = replace(assessment, warnings=(contradiction, *assessment.warnings))
     result = _result(assessment, hand, alignment.source, problem, answer, configuration)
     result = replace(result, tradeoff=tradeoff)
     return result if validate is None else replace(result, validation=result.relative_error(validate))
@@ -179,6 +186,8 @@ def _result(
         | {name: value for name, value in answer.facts.items() if not name.endswith("_s")},  # no clock time
         warnings=(
             *source.notes,
+            *(() if hand is None else hand.warnings),
+            *(() if problem.carried is None else problem.carried.notes),
             *assessment.warnings,
             *answer.warnings,
             *judged(problem, answer, error, condition_number),

@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from identify.arrays import Array, frozen
-from identify.chart import LinkChart
+from identify.chart import tangent
 from identify.consistency import LEVELS, Box, Consistency, Level, consistency_of_links, half_diagonal
 from identify.errors import ParameterError, ProblemError
-from identify.inertia.pseudo import from_pseudo_inertia, second_moment_about_com
+from identify.inertia.pseudo import second_moment_about_com
 from identify.parameters import Layout
 from identify.robot.prior_spread import PriorSpread
 
 if TYPE_CHECKING:
     from identify.base import BaseParameters
+    from identify.carried import Carried, Shared
     from identify.reduction import Information
 
 __all__ = ["Bounds", "Problem", "Reweighter", "Weighting", "link_sizes"]
@@ -37,7 +38,6 @@ __all__ = ["Bounds", "Problem", "Reweighter", "Weighting", "link_sizes"]
 Weighting = Literal["joint", "none"]
 UNKNOWN_SIZE = 0.15  # [m] half a link, where neither a box nor a prior says it
 UNKNOWN_MASS = 1.0  # [kg]
-THIN = 1e-4  # of mass size^2: a prior's second moments count as this much larger, lest it allow no other
 
 
 class Reweighter(Protocol):
@@ -109,7 +109,8 @@ class Problem:
 
     `prior` are standard parameters, shape (p,), or None where nothing is known; the truth is within `spread` of
     them. `boxes` are the links' bounding boxes [m] in their own frames. `weighting` is `joint` (weights by each
-    joint's own residual), `none`, or the weights themselves, shape (n_joints,).
+    joint's own residual), `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor
+    says about a part of a link.
     """
 
     information: Information
@@ -122,6 +123,7 @@ class Problem:
     weighting: Weighting | Array = "joint"
     reweight: Reweighter | None = None
     spread: PriorSpread = field(default_factory=PriorSpread)
+    carried: Carried | None = None
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -155,14 +157,37 @@ class Problem:
         return isinstance(self.weighting, str) and self.weighting == "joint"
 
     @cached_property
-    def start(self) -> Array:
+    def known(self) -> Array:
         """The prior, or zeros."""
         return frozen(np.zeros(len(self.layout))) if self.prior is None else self.prior
 
     @cached_property
+    def start(self) -> Array:
+        """d0: the prior, or zeros, and with the hand as the wrist sensor has it."""
+        if self.shared is None:
+            return self.known
+        start = self.known.copy()
+        start[self.layout.link(self.shared.link)] = self.shared.centre
+        return frozen(start)
+
+    @cached_property
+    def shared(self) -> Shared | None:
+        """The link that the wrist sensor is on, between what it carries and the rest."""
+        if self.carried is None:
+            return None
+        link, block = self.carried.link, self.layout.link(self.carried.link)
+        parts = None
+        if self.prior is not None and self.carried.prior is not None:
+            rest = tangent(self.prior[block] - self.carried.prior, self.spread.inertia, self.sizes[link])
+            wide = self.spread.widened(self.carried.widening).inertia
+            hand = tangent(self.carried.prior, wide, self.sizes[link])
+            parts = None if rest is None or hand is None else (rest, hand)
+        return self.carried.shared(self.known[block], self._metric[block, block], self.scales[block], parts)
+
+    @cached_property
     def masses(self) -> Mapping[str, float]:
         """How heavy each link is, roughly [kg]."""
-        found = {link: float(self.start[self.layout.link(link)][0]) for link in self.layout.links}
+        found = {link: float(self.known[self.layout.link(link)][0]) for link in self.layout.links}
         return {link: mass if mass > 0 else UNKNOWN_MASS for link, mass in found.items()}
 
     @cached_property
@@ -177,14 +202,14 @@ class Problem:
         inertias = []
         for link in self.layout.links:
             block = self.layout.link(link)
-            mass, first = self.masses[link], self.start[block][1:4]
+            mass, first = self.masses[link], self.known[block][1:4]
             reach = float(np.hypot(self.sizes[link], np.linalg.norm(first) / mass))
             scales[block] = mass * reach ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
             inertias.append(scales[block][-1])
         for terms in self.layout.joint_terms.values():
             for term, i in terms.items():
                 least = float(np.median(inertias)) / 10 if term == "drive_inertia" and inertias else 1.0
-                scales[i] = max(abs(self.start[i]), least)
+                scales[i] = max(abs(self.known[i]), least)
         return frozen(scales)
 
     @cached_property
@@ -194,18 +219,24 @@ class Problem:
         For links, the tangent of the chart of `identify.chart` at the prior: |x| is the distance on the cone of bodies
         that can exist, to first order, and depends on no frame and no unit. By `scales` where there is no such prior.
         """
+        if self.shared is None:
+            return self._metric
+        metric, block = self._metric.copy(), self.layout.link(self.shared.link)
+        metric[block, block] = self.shared.metric
+        return frozen(metric)
+
+    @cached_property
+    def _metric(self) -> Array:
+        """The same without what a wrist sensor says."""
         metric = np.diag(self.scales)
         for link in self.layout.links:
             block = self.layout.link(link)
-            thick = from_pseudo_inertia(
-                np.diag([THIN * self.masses[link] * self.sizes[link] ** 2] * 3 + [0.0])
-            )
-            chart = LinkChart.about(self.start[block] + thick, self.spread.inertia)
-            if chart is not None:
-                metric[block, block] = chart.body(np.zeros(10))[1]
+            found = tangent(self.known[block], self.spread.inertia, self.sizes[link], self.masses[link])
+            if found is not None:
+                metric[block, block] = found
         for terms in self.layout.joint_terms.values():
-            if "drive_inertia" in terms and self.start[i := terms["drive_inertia"]] > 0:
-                metric[i, i] = self.spread.drive_inertia * self.start[i]
+            if "drive_inertia" in terms and self.known[i := terms["drive_inertia"]] > 0:
+                metric[i, i] = self.spread.drive_inertia * self.known[i]
         return frozen(metric)
 
     def links_of(self, parameters: Array) -> dict[str, Array]:

@@ -64,10 +64,10 @@ def _closest(
     """The least |b - b'|^2 / `unit`^2 + `weight` |v|^2, v being the way from the prior in the null space."""
     target = Target(space.best, np.hstack([space.inverse * unit, space.null / np.sqrt(weight)]))
 
-    def build(target: Target, _: float) -> ConeProgram:
+    def build(target: Target, unit: float) -> ConeProgram:
         program = ConeProgram(len(target.best))
         program.quadratic(2 * sp.identity(len(target.best)))
-        FeasibleSet(problem, margin).demand(program, target.spread, target.best)
+        FeasibleSet(problem, margin).demand(program, target.spread, target.best, unit)
         return program
 
     parameters, _ = solve(problem, target, build)

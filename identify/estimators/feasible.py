@@ -8,7 +8,10 @@ For parameters d = d* + T x the set is, link by link (s: the link's size, u: the
     level shape      J - u m (an even body) realisable inside the box, exactly
 
 and then masses, total mass, centres of mass inside their boxes, and the signs of joint terms (003, Eq. 25 to
-28). A margin is relative: by the Schur complement the 4x4 condition is "every radius of gyration is at least
+28). The link that a wrist sensor is on is made of what the sensor carries and of the rest, and each of them must exist
+too, at level full at most (`identify.carried`).
+
+A margin is relative: by the Schur complement the 4x4 condition is "every radius of gyration is at least
 sqrt(u) times the size". `absolute` is the margin of 003 (Eq. 21: smallest eigenvalue in SI units), for
 comparison with it. Every matrix is scaled by the link's mass and size before it goes to the solver.
 """
@@ -18,9 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from identify.arrays import Array
+from identify.carried import Shared
 from identify.cone import ConeProgram, svec
+from identify.consistency import Level
+from identify.errors import SolverError
 from identify.inertia.pseudo import PSEUDO_BASIS, SPATIAL_BASIS
 from identify.inertia.shape import EVEN, add_parts, box_rows
 from identify.problem import Problem
@@ -48,8 +55,11 @@ class FeasibleSet:
     problem: Problem
     margin: Margin = DEFAULT_MARGIN
 
-    def demand(self, program: ConeProgram, spread: Array, best: Array) -> None:
-        """Demand that d = `best` + `spread` x lies in the set; shapes (p,) and (p, variables)."""
+    def demand(self, program: ConeProgram, spread: Array, best: Array, unit: float = 1.0) -> None:
+        """Demand that d = `best` + `spread` x lies in the set; shapes (p,) and (p, variables).
+
+        What a wrist sensor carries is ten further variables, in `unit` standard deviations.
+        """
         problem = self.problem
         for link in problem.layout.links:
             block = problem.layout.link(link)
@@ -57,6 +67,45 @@ class FeasibleSet:
         rows, constants = self._linear()
         if rows.size:
             program.non_negative(rows @ spread, rows @ best + constants)
+        if problem.shared is not None:
+            block = problem.layout.link(problem.shared.link)
+            self._demand_shared(program, problem.shared, spread[block], best[block], unit)
+
+    def hand(self, parameters: Array) -> tuple[Array, float]:
+        """What the wrist sensor carries if the links are `parameters`: the most likely body that can, shape (10,) in
+        its link's frame, and how many standard deviations it is off all that is known; infinite where none can.
+        """
+        shared = self.problem.shared
+        assert shared is not None
+        link = parameters[self.problem.layout.link(shared.link)]
+        program = ConeProgram(1)
+        program.quadratic([[2.0]])
+        self._demand_shared(program, shared, np.zeros((10, 1)), link, 1.0)
+        try:
+            x = program.solve().x[1:]
+        except SolverError:
+            return shared.hand(link), float("inf")
+        return shared.hand(link) + shared.root @ x, float(np.linalg.norm(x))
+
+    def _demand_shared(
+        self, program: ConeProgram, shared: Shared, spread: Array, best: Array, unit: float
+    ) -> None:
+        """Of a link `best` + `spread` x, shapes (10,) and (10, variables)."""
+        own = program.extend(10)
+        program.quadratic(sp.diags(np.r_[np.zeros(own.start), np.full(10, 2.0)]))
+        rows = np.zeros((10, program.variables))
+        rows[:, : spread.shape[1]] = shared.gain @ spread
+        rows[:, own] = unit * shared.root
+        link = np.zeros_like(rows)
+        link[:, : spread.shape[1]] = spread
+        hand, size = shared.hand(best), self.problem.sizes[shared.link]
+        least = LEAST_MASS * self.problem.masses[shared.link]
+        for part, constant in ((rows, hand), (link - rows, best - hand)):
+            mass = max(float(constant[0]), 10 * least)
+            program.non_negative(part[:1] / mass, constant[:1] / mass)
+            if self.problem.level != "mass":
+                level: Level = "inertia" if self.problem.level == "inertia" else "full"
+                self._demand_body(program, level, mass, size, part, constant)
 
     def _demand_link(self, program: ConeProgram, link: str, spread: Array, best: Array) -> None:
         mass, size, level = self.problem.masses[link], self.problem.sizes[link], self.problem.level
@@ -67,6 +116,12 @@ class FeasibleSet:
             rows[:, 0] -= self.margin.relative * svec(EVEN) / mass
             add_parts(program, rows @ spread, rows @ best)
             return
+        self._demand_body(program, level, mass, size, spread, best)
+
+    def _demand_body(
+        self, program: ConeProgram, level: Level, mass: float, size: float, spread: Array, best: Array
+    ) -> None:
+        """Of a body `best` + `spread` x, at level inertia or full."""
         basis = PSEUDO_BASIS if level == "full" else SPATIAL_BASIS
         unit = np.ones(basis.shape[1])
         unit[:3] = 1 / size
@@ -127,6 +182,8 @@ def broken_bounds(problem: Problem, parameters: Array) -> tuple[str, ...]:
                 found.append(
                     f"the centre of mass of {link} is at {np.round(com, 3).tolist()} m, outside its box"
                 )
+    if problem.shared is not None and not np.isfinite(FeasibleSet(problem).hand(parameters)[1]):
+        found.append(f"{problem.shared.link} without what the wrist sensor carries could not exist")
     low, high = bounds.total_mass or (0.0, np.inf)
     if not low <= sum(masses.values()) <= high:
         found.append(f"the total mass is {sum(masses.values()):.3g} kg, bounds {low:g} to {high:g}")

@@ -52,7 +52,7 @@ def masspoint(problem: Problem, *, per_axis: int = 3) -> Estimate:
         program.quadratic(2 * sp.diags(np.r_[np.ones(p), np.full(points, EVENNESS / unit**2)]))
         program.zero(np.hstack([target.spread[links], -P]) / scales[:, None], target.best[links] / scales)
         program.non_negative(sp.eye(points, p + points, p), np.full(points, -LEAST_POINT))
-        bounds.demand(program, target.spread, target.best)
+        bounds.demand(program, target.spread, target.best, unit)
         return program
 
     def solved(weight: float) -> Candidate:

@@ -52,7 +52,7 @@ def sdp(
             program.quadratic(2 * sp.identity(len(problem.layout)))
             if divergence:
                 add_logdet(program, problem, target, divergence / unit**2)
-            feasible.demand(program, target.spread, target.best)
+            feasible.demand(program, target.spread, target.best, unit)
             return program
 
         parameters, facts = solve(problem, Target.of(problem, weights, weight), build)

@@ -30,12 +30,16 @@ __all__ = ["Body", "read_bodies", "share"]
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A named body: the link it belongs to, its pose there (4, 4), and its ten numbers in its own frame."""
+    """A named body: the link it belongs to, its pose there (4, 4), and its ten numbers in its own frame.
+
+    `parent` is the body that it is fixed to, or that its joint is on; None for one that stands in the world.
+    """
 
     name: str
     link: str
     pose: Array
     ten: Array
+    parent: str | None = None
 
 
 def read_bodies(model: ModelText) -> tuple[Body, ...]:
@@ -69,7 +73,7 @@ def read_bodies(model: ModelText) -> tuple[Body, ...]:
             ten = parent.inertia.toDynamicParameters()
         link = names[link_joint]
         in_link = data.oMf[found.getFrameId(link, pin.FrameType.BODY)].actInv(data.oMf[number])
-        bodies.append(Body(str(frame.name), link, in_link.homogeneous, ten))
+        bodies.append(Body(str(frame.name), link, in_link.homogeneous, ten, _parent(found, number)))
     return tuple(bodies)
 
 
@@ -90,6 +94,15 @@ def share(bodies: Sequence[Body], ten: Array) -> dict[str, Array]:
         back = np.linalg.inv(body.pose)
         found[body.name] = transform(from_pseudo_inertia(part), back[:3, :3], back[:3, 3])
     return found
+
+
+def _parent(model: pin.Model, number: int) -> str | None:
+    """The name of the body that the body of a frame is on."""
+    while (above := model.frames[number].parentFrame) != number and above > 0:
+        number = above
+        if model.frames[number].type == pin.FrameType.BODY:
+            return str(model.frames[number].name)
+    return None
 
 
 def _carried(model: pin.Model, joint: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from identify.hand.body import carried_by
 from identify.hand.hand import Hand, identify_hand
 
-__all__ = ["Hand", "identify_hand"]
+__all__ = ["Hand", "carried_by", "identify_hand"]

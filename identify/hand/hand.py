@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from identify.alignment.delay import Delay
 from identify.arrays import Array
-from identify.hand.position_noise import attenuation
+from identify.hand.noise import attenuation, wrench_noise
 from identify.hand.wrench_information import TEN, WrenchInformation, wrench_information
+from identify.intervals.delay_windows import delay_windows, moves
 from identify.intervals.interval import Interval, quantile
 from identify.intervals.long_run import long_run_variance
 from identify.source import Source
@@ -23,6 +24,8 @@ LEAST_ROWS = 40
 ROUNDS = 8
 SETTLED_S = 1e-8
 REACH = 0.03  # delay times cut-off that one expansion is good for
+UNEXPLAINED = 0.05  # of forces or torques, biases taken off: a sensor's axes are true to a degree or two
+LOUD = 5.0  # times the sensor's noise: crosstalk and hysteresis are less
 KNOWN = 1e-10  # of the largest eigenvalue, columns in units of their size: less is not determined
 
 
@@ -37,6 +40,7 @@ class Hand:
     delay       of the wrench against positions
     intervals   by name: `hand.mass`, `hand.com.x`, `hand.inertia.xx`, ...
     attenuated  what noise of the positions moved the ten numbers by, shape (10,); the covariance allows for it
+    doubt       what to say if the six equations do not hold, else empty
     """
 
     ten: Array
@@ -47,6 +51,12 @@ class Hand:
     delay: Delay
     intervals: dict[str, Interval]
     attenuated: Array
+    doubt: str = ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know about it."""
+        return (*([self.doubt] if self.doubt else []), *moves(self.delay))
 
 
 @dataclass(frozen=True)
@@ -149,7 +159,11 @@ def _judged(source: Source, information: WrenchInformation, found: _Solution) ->
     std = float(widening[TEN] * np.sqrt(formal[TEN]) / size[TEN]) if known[TEN] else np.inf
     delay, half = found.lag_s + found.rest_s, quantile(degrees) * std
     data = next(one.data for one in source.surveys if one.data.wrench is not None)
-    told = Delay(data.wrench_stream, data.motion_stream, delay, std, delay - half, delay + half)
+    bends = np.einsum("a,gab,b->g", columns[:, TEN], weighted, columns[:, TEN]) + weighted[:, -1] @ residual
+    windows = delay_windows(delay, influence[:, TEN] / size[TEN], bends, information.starts)
+    told = Delay(
+        data.wrench_stream, data.motion_stream, delay, std, delay - half, delay + half, windows=windows
+    )
     offsets = (information.offsets @ residual).mean(axis=0)
     return Hand(
         found.ten,
@@ -160,6 +174,30 @@ def _judged(source: Source, information: WrenchInformation, found: _Solution) ->
         told,
         _intervals(found.ten, covariance, degrees),
         bias,
+        _doubt(source, information, found),
+    )
+
+
+def _doubt(source: Source, information: WrenchInformation, found: _Solution) -> str:
+    """Residuals that are both a large part of the wrench and far louder than its noise are no noise."""
+    surveys = [one for one in source.surveys if one.data.wrench is not None]
+    taps = source.processing.taps(1 / surveys[0].sampling.step_s)
+    noise = wrench_noise(surveys[0].data) * float(np.linalg.norm(taps))
+    measured = information.factors[:, :, TEN:] @ found.value
+    left = measured - information.factors[:, :, :TEN] @ found.ten
+    loud = np.sqrt((left**2).sum(axis=1) / information.rows) > LOUD * noise
+    three = (slice(0, 3), slice(3, 6))
+    shares = [
+        float(np.linalg.norm(left[axes])) / max(float(np.linalg.norm(measured[axes])), 1e-15)
+        for axes in three
+    ]
+    if not any(share > UNEXPLAINED and loud[axes].any() for share, axes in zip(shares, three, strict=True)):
+        return ""
+    stream = surveys[0].data.wrench_stream
+    return (
+        f"a hand explains {stream} badly: {100 * shares[0]:.0f} % of the forces and {100 * shares[1]:.0f} % of the "
+        f"torques are left, at most {100 * UNEXPLAINED:.0f} % may be if it is not noise. It has no part in the links: "
+        "compare the sensor's frame in the robot's file, its axes and signs, and what touched the hand"
     )
 
 

@@ -23,7 +23,7 @@ __all__ = ["TEN", "WrenchInformation", "wrench_information"]
 OWN = 2  # columns of bias and drift
 TEN = 10
 WIDTH = OWN + TEN + 3
-MOST_GROUPS = 3_000
+MOST_GROUPS = 1_500
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc
 
-from identify.alignment import Alignment, Delay, DelayWindow
+from identify.alignment import Alignment, Delay
 from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread, honest
+from identify.intervals.delay_windows import delay_windows, moves
 from identify.intervals.interval import Interval, quantile
 from identify.intervals.jackknife import BLOCKS, WINDOWS, bootstrap, jackknife
-from identify.intervals.long_run import long_run_variance
 from identify.intervals.model_check import Doubt, doubts, stretches
 from identify.intervals.position_noise import attenuation
 from identify.intervals.quantities import quantities
@@ -22,17 +21,16 @@ from identify.source import Source
 
 __all__ = ["Assessment", "assess"]
 
-PARTS = 8
-LEAST_ROWS = 20  # of a window
-MOVED = 1e-3  # chance of windows that differ as much if the delay does not move
-MOVED_S = 1e-4  # and at least so far
 WIDER = 2.0  # intervals that are this much wider than the formula for independent residuals are worth a word
 BIASED = 0.5  # of a standard deviation
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """Covariance, delay and intervals of quantities by name, and the lines that a user should read."""
+    """Covariance, delay and intervals of quantities by name, and the lines that a user should read.
+
+    contradiction   what to say if a wrist sensor contradicts the joints, empty if it does not
+    """
 
     spread: Spread
     delay: Delay
@@ -40,6 +38,7 @@ class Assessment:
     intervals: dict[str, Interval]
     facts: dict[str, float]
     warnings: tuple[str, ...]
+    contradiction: str = ""
 
 
 def assess(alignment: Alignment, answer: Estimate, replicates: int = 0) -> Assessment:
@@ -63,12 +62,14 @@ def assess(alignment: Alignment, answer: Estimate, replicates: int = 0) -> Asses
         low_s=alignment.delay_s - half,
         high_s=alignment.delay_s + half,
         estimated=alignment.estimated,
-        windows=_windows(alignment, found) if alignment.estimated else (),
+        windows=delay_windows(alignment.delay_s, found.delay, found.curvature, found.starts)
+        if alignment.estimated
+        else (),
     )
-    lines = [*alignment.warnings, *_moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
+    lines = [*alignment.warnings, *moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
     lines += _biased(spread, problem.base.names)
     lines += _doubtful(source, answer, found, doubtful)
-    intervals, said = quantities(problem, answer, spread)
+    intervals, said, contradiction = quantities(problem, answer, spread)
     facts = {
         "rows": float(len(found.residuals.time)),
         "rows_left_out": float(
@@ -79,7 +80,7 @@ def assess(alignment: Alignment, answer: Estimate, replicates: int = 0) -> Asses
     }
     if replicates:
         facts["bootstrap_ratio"] = _bootstrapped(alignment, answer, spread, replicates)
-    return Assessment(spread, delay, found, intervals, facts, (*lines, *said))
+    return Assessment(spread, delay, found, intervals, facts, (*lines, *said), contradiction)
 
 
 def _bootstrapped(alignment: Alignment, answer: Estimate, spread: Spread, replicates: int) -> float:
@@ -88,52 +89,6 @@ def _bootstrapped(alignment: Alignment, answer: Estimate, spread: Spread, replic
     own, told = bootstrap(windows, replicates)[:-1], np.diag(spread.data)
     known = np.isfinite(told) & (told > 0)
     return float(np.median(np.sqrt(own[known] / told[known])))
-
-
-def _windows(alignment: Alignment, found: Influence) -> tuple[DelayWindow, ...]:
-    """The delay in equal parts of the rows: the whole one, moved by the local influence.
-
-    A part with a share c of the curvature knows the delay 1 / sqrt(c) less well. How well the whole one would be known
-    is judged by what is left when every part has its own: a delay that moves must not hide in its own scatter.
-    """
-    count = min(PARTS, len(found.delay) // LEAST_ROWS)
-    if count < 2 or not found.delay.any():
-        return ()
-    places, left = [], found.delay.copy()
-    for part in np.array_split(np.arange(len(found.delay)), count):
-        share = float(found.curvature[part].sum() / found.curvature.sum())
-        if share > 0.2 / count:
-            off = float(found.delay[part].sum()) / share
-            left[part] -= off * found.curvature[part] / found.curvature.sum()
-            places.append((part, off, share))
-    variance, _ = long_run_variance(left[:, None])
-    std = float(np.sqrt(variance[0] * count / (count - 1)))
-    return tuple(
-        DelayWindow(
-            float(found.starts[part[0]]),
-            float(found.starts[part[-1]]),
-            alignment.delay_s + off,
-            std / float(np.sqrt(share)),
-        )
-        for part, off, share in places
-    )
-
-
-def _moves(delay: Delay) -> list[str]:
-    if len(delay.windows) < 2:
-        return []
-    off = np.array([window.value_s - delay.value_s for window in delay.windows])
-    std = np.array([window.std_s for window in delay.windows])
-    chance = float(chdtrc(len(off) - 1, float(((off / std) ** 2).sum())))
-    reach = float(np.ptp(off))
-    if chance > MOVED or reach < MOVED_S:
-        return []
-    early, late = (delay.windows[int(k)] for k in (np.argmin(off), np.argmax(off)))
-    return [
-        f"the delay of {delay.stream} moves during the session, from {early.value_s * 1e3:.2f} ms (about "
-        f"{early.start_s:.0f} s) to {late.value_s * 1e3:.2f} ms (about {late.start_s:.0f} s): one value of "
-        f"{delay.value_s * 1e3:.2f} ms was taken out; look for a clock that is not a line, or identify parts"
-    ]
 
 
 def _wide(spread: Spread, cutoff_hz: float, found: Influence) -> list[str]:

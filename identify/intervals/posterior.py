@@ -32,7 +32,7 @@ DIFFERENCE = 1e-5  # of coordinates, for derivatives of quantities
 
 @dataclass(frozen=True)
 class Posterior:
-    """Most probable coordinates x (p,), their covariance (p, p), and the parameters there (p,).
+    """Most probable coordinates x (p,), their covariance (p, p), and the parameters there (p,); p: `chart.count`.
 
     informed   number of directions that the data decide
     strain     squared distance from the prior per such direction: about 1 if the prior's spread is right
@@ -70,17 +70,17 @@ class Posterior:
     def _links(self, degrees: float, answer: Array) -> Iterator[tuple[str, Interval]]:
         units = ["kg", "m", "m", "m", "kg m2", "kg m2", "kg m2"]
         names = ["mass", "com.x", "com.y", "com.z", *(f"principal_moments.{k}" for k in (1, 2, 3))]
-        for link, chart in self.chart.links.items():
+        x = self.coordinates
+        for link in self.chart.links:
             block = self.chart.layout.link(link)
-            x = self.coordinates[block]
-            probable = _quantities(chart.body(x)[0])
+            probable = _quantities(self.chart.body(link, x))
             values = _quantities(answer[block]) if answer[block.start] > 0 else probable
-            gradients = np.zeros((len(values), len(self.coordinates)))
-            for k in range(10):
-                step = np.zeros(10)
+            gradients = np.zeros((len(values), len(x)))
+            for k in self.chart.coordinates(link):
+                step = np.zeros(len(x))
                 step[k] = DIFFERENCE
-                above, below = _quantities(chart.body(x + step)[0]), _quantities(chart.body(x - step)[0])
-                gradients[:, block.start + k] = (above - below) / (2 * DIFFERENCE)
+                above, below = (_quantities(self.chart.body(link, x + s)) for s in (step, -step))
+                gradients[:, k] = (above - below) / (2 * DIFFERENCE)
             for name, value, mode, gradient, unit in zip(
                 names, values, probable, gradients, units, strict=True
             ):
@@ -103,7 +103,7 @@ class Posterior:
 
 
 def posterior(chart: Chart, matrix: Array, base: Array, covariance: Array) -> Posterior:
-    """Of base parameters (n_base,) = matrix @ parameters with a covariance; infinite ones are left to the prior."""
+    """Of numbers (m,) = matrix @ parameters with a covariance; infinite ones are left to the prior."""
     known = np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)
     K, b = matrix[known], base[known]
     std = np.sqrt(np.diag(covariance)[known])
@@ -111,7 +111,7 @@ def posterior(chart: Chart, matrix: Array, base: Array, covariance: Array) -> Po
     values, vectors = np.linalg.eigh(correlation)
     whiten = (vectors / np.sqrt(np.maximum(values, 1e-12))).T / std
 
-    x = np.zeros(len(chart.layout))
+    x = np.zeros(chart.count)
     d, D = chart.at(x)
     residual = whiten @ (b - K @ d)
     cost = float(residual @ residual + x @ x)

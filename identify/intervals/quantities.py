@@ -9,7 +9,8 @@ from identify.errors import SolverError
 from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread
 from identify.intervals.interval import Interval
-from identify.intervals.posterior import Posterior, posterior
+from identify.intervals.posterior import Posterior
+from identify.intervals.with_hand import with_hand
 from identify.parameters import JOINT_TERMS
 from identify.problem import Problem
 
@@ -21,17 +22,18 @@ ROUNDS = 6
 
 def quantities(
     problem: Problem, answer: Estimate, spread: Spread
-) -> tuple[dict[str, Interval], tuple[str, ...]]:
+) -> tuple[dict[str, Interval], tuple[str, ...], str]:
     """Intervals by name (`link3.mass`, `link3.com.x`, `link3.principal_moments.1`, `joint3.viscous`, `total_mass`).
 
     Where the data contradict the prior's spread, it is widened until they do not, and that is said. Without a prior
-    there are only joint terms that the data determine by themselves.
+    there are only joint terms that the data determine by themselves. Last, what to say if a wrist sensor contradicts
+    the joints: it then has no part in the links.
     """
     alone = _alone(problem, answer, spread)
     if problem.prior is None:
-        return alone, ()
+        return alone, (), ""
     base = problem.base.matrix @ answer.least_squares
-    factor, found = 1.0, None
+    factor, found, contradiction = 1.0, None, ""
     try:
         for _ in range(ROUNDS):
             chart = Chart.about(
@@ -42,15 +44,14 @@ def quantities(
                 problem.spread.widened(factor),
             )
             if chart is None:
-                return alone, (
-                    "no intervals of links: neither the prior nor the answer could exist; use sdp",
-                )
-            found = posterior(chart, problem.base.matrix, base, spread.data)
+                said = "no intervals of links: neither the prior nor the answer could exist; use sdp"
+                return alone, (said,), ""
+            found, contradiction = with_hand(chart, problem, base, spread.data)
             if found.strain <= STRAINED:
                 break
             factor *= float(np.sqrt(found.strain))
     except SolverError as exc:
-        return alone, (f"no intervals of links: {exc}",)
+        return alone, (f"no intervals of links: {exc}",), contradiction
     assert isinstance(found, Posterior)
     lines: tuple[str, ...] = ()
     if factor > 1.0:
@@ -58,7 +59,7 @@ def quantities(
             f"the data are {factor:.1f} times further from the prior than its spread says (inertia "
             f"{problem.spread.inertia:g}): it was widened as much; correct the prior, or the robot's `prior_spread`",
         )
-    return found.intervals(spread.degrees, answer.parameters), lines
+    return found.intervals(spread.degrees, answer.parameters), lines, contradiction
 
 
 def _alone(problem: Problem, answer: Estimate, spread: Spread) -> dict[str, Interval]:

@@ -16,6 +16,7 @@ WORST_CONDITION = 500.0  # a good motion has about 100 (003)
 WORST_FIT = 0.2  # of the torque unexplained
 COSTLY = 0.05  # more residual than least squares leaves: something contradicts the data
 NO_RESIDUAL = 1e-4  # of the torque: data without noise
+CROWDED = 6.0  # standard deviations of ten numbers together
 MASS_RATIO = 3.0  # between a link's identified mass and its prior
 
 
@@ -36,6 +37,7 @@ def judged(
         )
     found += _contradictions(problem, answer)
     found += _inconsistencies(problem, answer)
+    found += _crowded(problem, answer)
     found += _implausible(problem, answer)
     return tuple(found)
 
@@ -65,6 +67,28 @@ def _inconsistencies(problem: Problem, answer: Estimate) -> list[str]:
             ]
     negative = [problem.layout.names[i] for i in problem.layout.non_negative if answer.parameters[i] < 0]
     return [f"negative {', '.join(negative)}: no friction or inertia is; use sdp"] if negative else []
+
+
+def _crowded(problem: Problem, answer: Estimate) -> list[str]:
+    """A link that what the wrist sensor carries does not fit into."""
+    if problem.shared is None:
+        return []
+    from identify.estimators.feasible import FeasibleSet
+
+    hand, off = FeasibleSet(problem).hand(answer.parameters)
+    if off <= CROWDED:
+        return []
+    link, carried = problem.shared.link, problem.shared.mean
+    if answer.method != "sdp":
+        return [
+            f"{link} without what the wrist sensor carries ({carried[0]:.3g} kg) could not exist: {answer.method} does "
+            "not see to it; use sdp"
+        ]
+    return [
+        f"what the wrist sensor carries had to be moved by {off:.1f} standard deviations (from {carried[0]:.4g} to "
+        f"{hand[0]:.4g} kg) to be a part of {link}, at most {CROWDED:g} are chance: calibrate the sensor, or look at "
+        "its frame in the robot's file"
+    ]
 
 
 def _implausible(problem: Problem, answer: Estimate) -> list[str]:

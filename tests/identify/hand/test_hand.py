@@ -148,3 +148,19 @@ def test_noise_of_positions_is_allowed_for(robot: Robot) -> None:
     rotational = slice(4, 10)
     assert np.mean(told, axis=0)[[4, 6, 9]] == pytest.approx(np.mean(off, axis=0)[[4, 6, 9]], rel=0.6)
     assert (np.abs(np.mean(off, axis=0)) < 2 * np.mean(std, axis=0))[rotational].all()
+
+
+def test_a_delay_that_moves_is_said(robot: Robot) -> None:
+    early, late = data_of(robot, 0.002), data_of(robot, 0.006)
+    assert early.wrench is not None
+    assert late.wrench is not None
+    both = np.vstack([np.asarray(early.wrench)[:4500], np.asarray(late.wrench)[4500:]])
+    hand = identify_hand(Source.of(robot, [replace(early, wrench=both)], Processing(8.0)))
+    steady = identify_hand(Source.of(robot, [early], Processing(8.0)))
+    assert hand is not None
+    assert steady is not None
+    assert len(steady.delay.windows) > 2
+    assert steady.warnings == ()
+    assert any("the delay of" in line and "moves" in line for line in hand.warnings)
+    assert hand.delay.windows[0].value_s == pytest.approx(0.002, abs=1e-3)
+    assert hand.delay.windows[-1].value_s == pytest.approx(0.006, abs=1e-3)

@@ -1,7 +1,7 @@
-"""Noise of the positions in the wrench equations, and what it does to the hand's ten numbers.
+"""Noise in the wrench equations: of the wrenches, and of the positions, and what that does to the ten numbers.
 
-As in the joint equations (`identify.intervals.position_noise`): it comes by the accelerations, and draws estimates
-towards zero by -P^-1 (sum over rows E[dA' W dA]) phi, with dA = (dA/dq'') dq'' linear in the noise.
+That of positions is as in the joint equations (`identify.intervals.position_noise`): it comes by the accelerations,
+and draws estimates towards zero by -P^-1 (sum over rows E[dA' W dA]) phi, with dA = (dA/dq'') dq'' linear in the noise.
 """
 
 from __future__ import annotations
@@ -9,13 +9,23 @@ from __future__ import annotations
 import numpy as np
 
 from identify.arrays import Array
+from identify.dataset import Dataset
+from identify.dataset.noise import MOST_SAMPLES, white_noise
 from identify.intervals.position_noise import INSTANTS, acceleration_noise
 from identify.payload.wrench import differential_terms
 from identify.payload.wrist import wrist_motion
 from identify.robot import Robot
 from identify.source import Source
 
-__all__ = ["attenuation"]
+__all__ = ["attenuation", "wrench_noise"]
+
+
+def wrench_noise(data: Dataset) -> Array:
+    """Standard deviation of white noise on the wrench [N, N m], shape (6,), from its fourth differences."""
+    assert data.wrench is not None
+    values = np.asarray(data.wrench[:MOST_SAMPLES], dtype=np.float64)
+    known = np.isfinite(values).all(axis=1)
+    return white_noise(data.t[:MOST_SAMPLES][known], values[known])
 
 
 def attenuation(source: Source, ten: Array, weights: Array, rows: int, spread: Array) -> Array:
