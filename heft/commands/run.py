@@ -28,6 +28,7 @@ from heft.arming import Arming
 from heft.attachments import attachments_of
 from heft.configs import default_session
 from heft.exit_codes import of_error, of_state
+from heft.interruption import abrupt
 from heft.options import seed, speed
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
@@ -56,7 +57,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; the exit code says how it ended."""
-    config = load_session(arguments.session or default_session())
+    with abrupt():  # loads the libraries of its devices
+        config = load_session(arguments.session or default_session())
     if arguments.speed != 1.0 and not config.rig.simulated:
         raise ConfigError(
             f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
