@@ -169,7 +169,7 @@ def _result(
         method=answer.method,
         level=problem.level,
         parameters=Parameters(problem.layout, answer.parameters),
-        base=BaseValues(base.names, answer.base, assessment.spread.covariance, base.matrix, essential),
+        base=BaseValues(base.names, answer.base, assessment.spread.covariance, base.matrix, essential, assessment.spread.degrees),
         rank=answer.rank,
         condition_number=condition_number,
         fit=error,
