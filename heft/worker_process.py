@@ -13,6 +13,7 @@ from typing import Any, Self
 from rich.console import Console
 
 from daq.bus.endpoint import Endpoint
+from heft.priority import behind_others
 
 __all__ = ["RESULT", "WorkerProcess", "identification"]
 
@@ -60,6 +61,11 @@ class WorkerProcess:
             self._popen.kill()
             self._popen.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def step_aside(self) -> None:
+        """Let those that measure come first."""
+        if self._popen is not None:
+            behind_others(self._popen.pid)
 
     def alive(self) -> bool:
         """Is it running?"""

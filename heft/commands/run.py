@@ -30,6 +30,7 @@ from heft.configs import default_session
 from heft.exit_codes import of_error, of_state
 from heft.interruption import abrupt
 from heft.options import seed, speed
+from heft.priority import ahead_of_others
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
 from heft.worker_process import RESULT, WorkerProcess, identification
@@ -112,6 +113,9 @@ async def _acquire(
                 loop.add_signal_handler(number, session.stop, f"{number.name} received")
         if identify:
             stack.enter_context(worker)
+        if not config.rig.simulated:  # devices do not wait
+            worker.step_aside()
+            stack.enter_context(ahead_of_others())
         gc.collect()
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop for a tenth of a second
         async with open_view(endpoints, sys.stderr, arming.settled), report:
