@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from identify.consistency import Level
     from identify.dataset import Dataset
     from identify.result import Result
+    from identify.result.provenance import RecordingOrigin
     from identify.robot import Robot
 
 __all__ = ["datasets_of", "identify_recordings", "robot_of", "sections"]
@@ -44,10 +45,13 @@ def identify_recordings(
     level: Level = "full",
     validate: Path | None = None,
     progress: Callable[[float], None] | None = None,
+    bootstrap: int = 0,
+    replicating: Callable[[float], None] | None = None,
 ) -> Result:
     """Fit the segments marked for identification; validate on those marked for validation, or on another file.
 
-    robot   None: the one that travels inside the first recording
+    robot       None: the one that travels inside the first recording
+    bootstrap   replicates that check the intervals, and `replicating` the share that is done (`identify.fit`)
     """
     from identify.fit import fit
     from identify.result.provenance import RecordingOrigin
@@ -61,8 +65,28 @@ def identify_recordings(
     else:
         marked = [file for file in files if _has(file, VALIDATION)]
         unseen = [part for file in marked for part in datasets_of(file, robot, VALIDATION)]
-    result = fit(robot, data, method, level, validate=unseen or None, progress=progress)
+    _apart(recordings)
+    result = fit(
+        robot,
+        data,
+        method,
+        level,
+        validate=unseen or None,
+        progress=progress,
+        bootstrap=bootstrap,
+        replicating=replicating,
+    )
     return replace(result, provenance=replace(result.provenance, recordings=tuple(recordings)))
+
+
+def _apart(recordings: Sequence[RecordingOrigin]) -> None:
+    """`DataError` where the same data are given twice: they would count as two, or as unseen."""
+    first: dict[str, RecordingOrigin] = {}
+    for one in recordings:
+        before = first.setdefault(one.digest, one)
+        if before is not one:
+            why = "it is no news" if one.use == IDENTIFICATION else "nothing of it is unseen"
+            raise DataError(f"{one.name} holds the same data as {before.name}: {why}; give it once")
 
 
 def datasets_of(file: Path, robot: Robot, use: str | None) -> list[Dataset]:

@@ -11,15 +11,13 @@ from identify.result import Result
 
 __all__ = ["base_table"]
 
-INTERVAL = 1.96  # standard deviations: 95 %
-
 
 def base_table(result: Result) -> str:
     """Every combination: identified, its interval, what was known before, and both on a line."""
     before = None if result.prior is None else result.base.matrix @ result.prior
     rows = []
     for i, name in enumerate(result.base.names):
-        value, half = float(result.base.values[i]), INTERVAL * float(result.base.std[i])
+        value, half = float(result.base.values[i]), float(result.base.half_widths[i])
         shown, around = spread(value, half)
         known = None if before is None else float(before[i])
         small = "" if name in result.essential else " <small>small, vague</small>"

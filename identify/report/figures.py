@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from identify.errors import ResultError
+from identify.intervals.interval import quantile
 from identify.report.arm import scene
 from identify.report.autocorrelation import autocorrelation
 from identify.report.evidence import Evidence, Motion
@@ -93,7 +94,8 @@ def _parameters(result: Result) -> Figure:
     figure, (axis,) = _figure(1, 1, 8.0, 0.2 * len(names) + 1.2)
     place = np.arange(len(names))[::-1]
     std = np.where(np.isfinite(result.base.std) & (result.base.std > 0), result.base.std, np.nan)
-    axis.axvspan(-1.96, 1.96, color=MEASURED, alpha=0.5, linewidth=0, label="95 % interval")
+    half = quantile(result.base.degrees)
+    axis.axvspan(-half, half, color=MEASURED, alpha=0.5, linewidth=0, label="95 % interval")
     axis.axvline(0.0, color=MODEL, label="identified")
     if result.prior is not None:
         moved = (result.base.matrix @ result.prior - result.base.values) / std

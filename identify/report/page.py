@@ -105,7 +105,9 @@ def _figures(result: Result, evidence: Evidence) -> list[tuple[str, str, str]]:
     figures.append(
         ("combinations shown by the motion", f"{result.rank} of {n}", f"{len(result.essential)} known well")
     )
-    figures.append(("condition number", plain(result.condition_number, 3), "good: about 100"))
+    figures.append(
+        ("condition number", plain(result.condition_number, 3), "how evenly they were shown; good: about 100")
+    )
     return figures
 
 

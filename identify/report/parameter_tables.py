@@ -16,6 +16,8 @@ from identify.result import LinkParameters, Parameters, Result
 __all__ = ["parameters_section"]
 
 OUTSIDE = "\u2020"  # sign of a value that lies outside its interval
+HAND = "hand"  # owner of what the wrist sensor carries
+HAND_UNITS = {"m": (1e3, "mm"), "kg m2": (1e3, "g m2")}
 CENTRED = 0.1  # of half an interval: how far from its middle a value may be to be told as value and half
 
 
@@ -130,16 +132,24 @@ def _joints(result: Result, prior: Parameters | None) -> str:
 
 
 def _others(result: Result) -> str:
-    """What was estimated beside links and joints, as of a hand that a wrist sensor carries."""
-    owners = {*result.robot.links, *(joint.name for joint in result.parameters.joints), "total_mass"}
+    """What was estimated beside links and joints: what a wrist sensor carries."""
     rows = []
     for name, interval in result.intervals.items():
-        if name.partition(".")[0] not in owners:
-            shown, around = spread(interval.value, (interval.high - interval.low) / 2)
-            rows.append([name, shown, f"\u00b1\u202f{around}", unit(interval.unit)])
+        owner, _, quantity = name.partition(".")
+        if owner == HAND:
+            scale, shown_unit = HAND_UNITS.get(interval.unit, (1.0, interval.unit))
+            half = (interval.high - interval.low) / 2
+            shown, around = spread(scale * interval.value, scale * half)
+            words = quantity.replace("com.", "centre of mass ").replace("inertia.", "inertia ")
+            rows.append([words, shown, f"\u00b1\u202f{around}", unit(shown_unit)])
     if not rows:
         return ""
-    return table(["", "estimated", "\u00b1 95 %", "unit"], rows, caption="Also estimated", numeric=(1, 2))
+    said = (
+        '<p class="fine">Weighed by the wrist\u2019s force/torque sensor, so it is known much better than the links. '
+        "Centre of mass and inertia are in the sensor\u2019s frame, the inertia about its origin.</p>"
+    )
+    caption = "The hand: all that the wrist sensor carries"
+    return table(["", "identified", "\u00b1 95 %", "unit"], rows, caption=caption, numeric=(1, 2)) + said
 
 
 def _cell(

@@ -122,7 +122,8 @@ def _recording(one: Acquisition) -> str:
     lost = f"{count(one.lost)} samples lost" if one.lost else "no sample lost"
     when = f", {one.started}" if one.started else ""
     parts = "; ".join(
-        f"{segment.name} ({segment.use}) {(segment.end_ns - segment.start_ns) * 1e-9:.1f} s"
+        f"{segment.name}{'' if segment.use == segment.name else f' (for {segment.use})'} "
+        f"{(segment.end_ns - segment.start_ns) * 1e-9:.1f} s"
         for segment in one.segments
     )
     streams = table(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from identify.arrays import Array, frozen
+from identify.intervals.interval import quantile
 
 if TYPE_CHECKING:
     from identify.dataset import RowBlock
@@ -25,6 +26,7 @@ class BaseValues:
                  infinite on the diagonal where data say nothing
     matrix       values = matrix @ parameters, shape (n_base, p)
     essential    names of those whose relative standard deviation is small (002, section III)
+    degrees      of freedom that the covariance was estimated with
     """
 
     names: tuple[str, ...]
@@ -32,6 +34,7 @@ class BaseValues:
     covariance: Array
     matrix: Array
     essential: tuple[str, ...] = ()
+    degrees: float = np.inf
 
     def __post_init__(self) -> None:
         for name in ("values", "covariance", "matrix"):
@@ -41,6 +44,11 @@ class BaseValues:
     def std(self) -> Array:
         """Standard deviations, shape (n_base,)."""
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def half_widths(self) -> Array:
+        """Of the 95 % intervals about the values, shape (n_base,)."""
+        return quantile(self.degrees) * self.std
 
     def torque_std(self, block: RowBlock) -> Array:
         """Standard deviation of the torques that these parameters predict for rows [N m, N], shape (B, n)."""

@@ -19,13 +19,15 @@ def certainty(result: Result) -> str:
     """Typical half widths of the 95 % intervals, and what rests on the prior."""
     parts = []
     intervals = result.intervals
-    masses = [interval for name, interval in intervals.items() if name.endswith(".mass")]
+    masses = [intervals[name] for link in result.robot.links if (name := f"{link}.mass") in intervals]
     if masses:
         text = f"link masses are known to {_range(masses)}"
         dominated = sum(interval.prior_dominated for interval in masses)
         if dominated:
-            text += f" ({dominated} of {len(masses)} only from the prior)"
+            text += f" ({dominated} of {len(masses)} hardly beyond the prior)"
         parts.append(text)
+    if "hand.mass" in intervals:
+        parts.append(f"what the wrist sensor carries to {_range([intervals['hand.mass']])} of its mass")
     for term, what in (("viscous", "viscous friction"), ("coulomb", "Coulomb friction")):
         found = [interval for name, interval in intervals.items() if name.endswith(f".{term}")]
         if found:

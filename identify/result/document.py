@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def to_dict(result: Result) -> dict[str, Any]:
             "covariance": [_numbers(row) for row in result.base.covariance],
             "matrix": result.base.matrix.tolist(),
             "essential": list(result.base.essential),
+            "degrees": _number(result.base.degrees),
         },
         "certainty": result.certainty,
         "intervals": {name: interval.to_dict() for name, interval in result.intervals.items()},
@@ -94,6 +96,7 @@ def from_dict(data: dict[str, Any]) -> Result:
                 ),
                 np.array(base["matrix"]),
                 tuple(base["essential"]),
+                np.inf if base.get("degrees") is None else base["degrees"],  # not known to earlier files
             ),
             rank=data["rank"],
             condition_number=np.inf if data["condition_number"] is None else data["condition_number"],
@@ -117,12 +120,18 @@ def from_dict(data: dict[str, Any]) -> Result:
 
 
 def write(result: Result, path: Path) -> Path:
-    """Write a file of one line per key."""
+    """Write a file of one line per key, whole or not at all."""
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in to_dict(result).items()
     )
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    return path
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        return draft.replace(path)
+    except OSError as exc:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise ResultError(f"{path}: cannot be written: {exc.strerror}; choose another place") from exc
 
 
 def load(path: Path | str) -> Result:

@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import identify
 from identify import Dataset
 from identify.errors import ParameterError, ResultError
 from identify.result import RelativeError
+from identify.result.document import from_dict
 
 
 def test_parameters_by_link_and_joint(bench, result) -> None:
@@ -119,6 +121,23 @@ def test_the_file_is_plain_json_with_the_keys_others_rely_on(tmp_path, result) -
         assert key in data
     assert set(data["relative_error"]) == {"fit", "validation"}
     assert data["parameters"]["link2.m"] == result.parameters["link2"].mass
+
+
+def test_intervals_of_base_parameters_know_their_degrees_of_freedom(result) -> None:
+    assert np.isfinite(result.base.degrees)
+    ratio = result.base.half_widths / result.base.std
+    np.testing.assert_allclose(ratio, stats.t.ppf(0.975, result.base.degrees))
+    data = result.to_dict()
+    del data["base"]["degrees"]  # as an earlier version wrote it
+    earlier = from_dict(data).base
+    np.testing.assert_allclose(earlier.half_widths / earlier.std, 1.959964, rtol=1e-5)
+
+
+def test_a_result_that_cannot_be_written_leaves_nothing(tmp_path, result) -> None:
+    (tmp_path / "result.json").mkdir()
+    with pytest.raises(ResultError, match=r"result\.json: cannot be written: .*; choose another place"):
+        result.save(tmp_path / "result.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
 
 
 def test_equal_inputs_give_equal_files(tmp_path, bench, result) -> None:

@@ -47,7 +47,7 @@ def test_sections_without_motion_are_refused(
     recorded: Path, robot: Robot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorded_module, "SECTION_NS", 2 * S)
-    monkeypatch.setattr(sys.modules["identify.dataset.survey"], "LEAST_TRAVEL", 100.0)
+    monkeypatch.setattr(sys.modules["identify.dataset.motion"], "LEAST_TRAVEL", 100.0)
     with pytest.raises(DataError, match="no joint moves more than"):
         datasets_of(recorded, robot, "identification")
 
@@ -80,3 +80,12 @@ def test_differences_say_where() -> None:
     found = list(differences({"a": [1.0, 2.0], "b": {"c": 1}}, {"a": [1.0, 2.5], "b": {"c": 1, "d": "x"}}))
     assert [(one.place, one.before, one.now) for one in found] == [("a[1]", 2.0, 2.5), ("b.d", None, "x")]
     assert str(found[0]) == "a[1]: 2.0, now 2.5 (relative 2.0e-01)"
+
+
+def test_the_same_data_twice_are_refused(recorded: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.mcap"
+    copy.write_bytes(recorded.read_bytes())
+    with pytest.raises(DataError, match=rf"copy\.mcap holds the same data as {recorded.name}: it is no news"):
+        identify_recordings([recorded, copy])
+    with pytest.raises(DataError, match="nothing of it is unseen; give it once"):
+        identify_recordings([recorded], validate=copy)
