@@ -44,6 +44,8 @@ def fit(
     validate: Dataset | Sequence[Dataset] | None = None,
     progress: Callable[[float], None] | None = None,
     bootstrap: int = 0,
+    workers: int | None = None,
+    replicating: Callable[[float], None] | None = None,
     options: dict[str, Any] | None = None,
 ) -> Result:
     """Identify a robot's parameters.
@@ -60,7 +62,9 @@ def fit(
     weighting    `joint`: by each joint's residual; `none`; or weights on the squares, shape (n,)
     validate     data that the result is judged by and that the fit does not see
     progress     called with the share of the data that has been read, 0 to 1
-    bootstrap    replicates of a block bootstrap that checks the intervals (`facts["bootstrap_ratio"]`); 0: none
+    bootstrap    replicates of a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); 0: none
+    workers      threads that share the replicates; None: one per processor. Results do not depend on it
+    replicating  called with the share of the replicates that are done, 0 to 1
     options      keywords of the method's own
     """
     from identify.alignment import align
@@ -69,6 +73,7 @@ def fit(
     from identify.estimators import estimate
     from identify.hand import carried_by, identify_hand
     from identify.intervals.assessment import assess
+    from identify.intervals.bootstrap import bootstrap as replicated
     from identify.source import Source
 
     datasets = [data] if isinstance(data, Dataset) else list(data)
@@ -92,12 +97,28 @@ def fit(
         "delay_s": delay_s,
         "prior_spread": asdict(problem.spread),
     }
-    assessment = assess(replace(alignment, problem=problem), answer, bootstrap)
+    assessment = assess(replace(alignment, problem=problem), answer)
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
         answer = estimate(problem, method, **(options or {}))
-        assessment = assess(replace(alignment, problem=problem), answer, bootstrap)
+        assessment = assess(replace(alignment, problem=problem), answer)
         assessment = replace(assessment, warnings=(contradiction, *assessment.warnings))
+    if bootstrap:
+        configuration["bootstrap"] = bootstrap
+        checked = replicated(
+            replace(alignment, problem=problem),
+            answer,
+            assessment.spread,
+            bootstrap,
+            options=options or {},
+            workers=workers,
+            progress=replicating,
+        )
+        assessment = replace(
+            assessment,
+            facts=assessment.facts | checked.facts,
+            warnings=(*assessment.warnings, *checked.warnings),
+        )
     result = _result(assessment, hand, alignment.source, problem, answer, configuration)
     result = replace(result, tradeoff=tradeoff)
     return result if validate is None else replace(result, validation=result.relative_error(validate))

@@ -11,6 +11,7 @@ triangle and new rows together, so that no accuracy is lost to squares.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +79,19 @@ class Information:
             ]
         )
         return Information.of(both, self.rows + other.rows, self.names)
+
+    @classmethod
+    def drawn(cls, parts: Sequence[Information], counts: NDArray[np.int64]) -> Information:
+        """Of parts of data together, each as often as `counts` says, shape (len(parts),)."""
+        used = [
+            (part._extended(), np.sqrt(count)) for part, count in zip(parts, counts, strict=True) if count
+        ]
+        joints = range(len(parts[0].rows))
+        stacked = [triangle(np.concatenate([root * _rows(R[j]) for R, root in used])) for j in joints]
+        rows = sum(
+            (count * part.rows for part, count in zip(parts, counts, strict=True)), start=0 * parts[0].rows
+        )
+        return cls.of(np.array(stacked), rows, parts[0].names)
 
     @classmethod
     def of(cls, extended: Array, rows: NDArray[np.int64], names: tuple[str, ...]) -> Information:

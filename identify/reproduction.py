@@ -80,6 +80,7 @@ def reproduce(
         level=before.level,
         validate=found[uses.index(VALIDATION)] if VALIDATION in uses else None,
         progress=progress,
+        bootstrap=before.provenance.configuration.get("bootstrap", 0),
     )
     names = {file.name: origin.name for file, origin in zip(found, origins, strict=True)}
     document = json.loads(json.dumps(result.to_dict()))

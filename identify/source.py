@@ -94,6 +94,25 @@ class Source:
             raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
         return information
 
+    def parts(self, count: int) -> tuple[Information, ...]:
+        """The information in each of `count` equal parts of the rows, in order."""
+        reductions = [Reduction(self.robot.regressor.layout) for _ in range(count)]
+        for block, number in self._numbered(count):
+            for k in range(int(number[0]), int(number[-1]) + 1):
+                here = number == k
+                reductions[k].add(block.table[here], block.keep[here].astype(np.float64), block.rates[here])
+        return tuple(reduction.finish() for reduction in reductions)
+
+    def drawn(self, counts: NDArray[np.int64]) -> Drawn:
+        """The rows with each of `len(counts)` equal parts as often as `counts` says."""
+        return Drawn(self, counts)
+
+    def _numbered(self, count: int) -> Iterator[tuple[RowBlock, NDArray[np.int64]]]:
+        """Blocks, and which of `count` equal parts each of their rows belongs to."""
+        rows = max(sum(len(block.index) for block in self.blocks()), 1)
+        for block in self.blocks():
+            yield block, block.index * count // rows
+
     def reweight(self, weigh: Callable[[NDArray[Any], Array], Array], parameters: Array) -> Information:
         """The data once more, with weights by residual: what robust estimation asks for (`problem.Reweighter`).
 
@@ -103,5 +122,22 @@ class Source:
         reduction = Reduction(self.robot.regressor.layout)
         for block in self.blocks():
             root = np.sqrt(weigh(block.index, block.torque - block.predict(parameters))) * block.keep
+            reduction.add(block.table, root, block.rates)
+        return reduction.finish()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A source's rows, each part of them as often as `counts` says, shape (parts,)."""
+
+    source: Source
+    counts: NDArray[np.int64]
+
+    def reweight(self, weigh: Callable[[NDArray[Any], Array], Array], parameters: Array) -> Information:
+        """As `Source.reweight`; a part that was drawn twice weighs twice, one that was not has no weight."""
+        reduction = Reduction(self.source.robot.regressor.layout)
+        for block, number in self.source._numbered(len(self.counts)):
+            weights = weigh(block.index, block.torque - block.predict(parameters))
+            root = np.sqrt(weights * self.counts[number][:, None]) * block.keep
             reduction.add(block.table, root, block.rates)
         return reduction.finish()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from daq.recording import Recording
 from heft.exit_codes import ExitCode
@@ -28,6 +29,8 @@ __all__ = ["add", "identify_and_report", "present", "run"]
 
 #: Lines of differences that are printed; JSON has them all.
 MOST_DIFFERENCES = 10
+#: Fewer replicates know a standard deviation to no better than a quarter.
+LEAST_REPLICATES = 10
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +53,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="folder for result.json and report.html (default: beside the first recording)",
     )
+    parser.add_argument(
+        "--bootstrap",
+        type=_replicates,
+        default=0,
+        metavar="N",
+        help="check the intervals by N estimates from data drawn with replacement (200 are enough)",
+    )
     parser.add_argument("--figures", action="store_true", help="write the report's figures as PNG, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run, usage_error=parser.error)
@@ -69,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         level=arguments.level,
         validate=arguments.validate,
         figures=arguments.figures,
+        bootstrap=arguments.bootstrap,
         console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
     )
     if arguments.json:
@@ -83,6 +94,7 @@ def identify_and_report(
     console: Console,
     validate: Path | None = None,
     figures: bool = False,
+    bootstrap: int = 0,
     **options: Any,
 ) -> tuple[dict[str, Any], Result]:
     """Identify recordings, print the model on `console`, write result and report into `out`; a summary for JSON."""
@@ -91,8 +103,15 @@ def identify_and_report(
         if not recording.complete:
             sys.stderr.write(f"{file}: {recording.recovery}\n")
     prepared(out)
-    with _progress() as progress:
-        result = identify_recordings(files, validate=validate, progress=progress, **options)
+    with _progress("identifying", *(["bootstrap"] if bootstrap else [])) as (progress, *more):
+        result = identify_recordings(
+            files,
+            validate=validate,
+            progress=progress,
+            bootstrap=bootstrap,
+            replicating=more[0] if more else None,
+            **options,
+        )
     path = result.save(out / "result.json")
     return present(result, path, files, console, validate=validate, figures=figures), result
 
@@ -135,7 +154,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     """Say `identical`, or what differs; exit code 1 where anything does."""
     from identify.reproduction import reproduce
 
-    with _progress() as progress:
+    with _progress("identifying") as (progress,):
         again = reproduce(arguments.reproduce, arguments.files, progress)
     stream = sys.stderr if arguments.json else sys.stdout
     if again.identical:
@@ -158,10 +177,21 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     return ExitCode.DONE if again.identical else ExitCode.NO
 
 
+def _replicates(text: str) -> int:
+    """A number of replicates that says something of a standard deviation."""
+    if not text.isdecimal() or int(text) < LEAST_REPLICATES:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number of at least {LEAST_REPLICATES}")
+    return int(text)
+
+
 @contextmanager
-def _progress() -> Iterator[Any]:
-    """A bar on a terminal's standard error; nothing elsewhere."""
+def _progress(*titles: str) -> Iterator[list[Callable[[float], None]]]:
+    """A bar for each title on a terminal's standard error, and what moves it; nothing elsewhere."""
     console = Console(file=sys.stderr)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("identifying", total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        tasks = [bar.add_task(title, total=1.0) for title in titles]
+        yield [partial(_move, bar, task) for task in tasks]
+
+
+def _move(bar: Progress, task: TaskID, share: float) -> None:
+    bar.update(task, completed=share)

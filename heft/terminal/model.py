@@ -45,6 +45,8 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     else:
         console.print(f", validation on unseen motion {100 * result.validation.total:.2f} %")
     console.print(result.certainty, markup=False)
+    if "bootstrap_replicates" in result.facts:
+        console.print(_bootstrap(result), markup=False)
     for warning in result.warnings:
         console.print(f"[yellow]![/] {warning}", markup=True)
     console.print(f"result    {path}", markup=False)
@@ -71,6 +73,20 @@ def _rows(result: Result) -> str:
     lost = [f"{n} {why}" for why, n in total.items() if n and why not in (GRID, USED)]
     text = f"rows {total[USED]} of {total[GRID]} used"
     return f"{text}; left out: {', '.join(lost)}" if lost else text
+
+
+def _bootstrap(result: Result) -> str:
+    """How the bootstrap's standard deviations compare with those reported."""
+    start = "bootstrap_ratio_"
+    ratios = [
+        f"{value:.2f} for {name.removeprefix(start).replace('_', ' ')}"
+        for name, value in result.facts.items()
+        if name.startswith(start)
+    ]
+    text = (
+        f"bootstrap of {result.facts['bootstrap_replicates']:.0f}: standard deviations over those reported "
+    )
+    return text + (", ".join(ratios) or "unknown")
 
 
 def _links(result: Result, prior: Parameters | None) -> Table:

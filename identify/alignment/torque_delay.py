@@ -24,7 +24,7 @@ from identify.reduction import Information
 from identify.source import Source
 from identify.triangle import triangle
 
-__all__ = ["Alignment", "align", "profile"]
+__all__ = ["REACH", "Alignment", "align", "profile", "settled"]
 
 REACH = 0.03  # delay times cut-off within which the expansion is good: a phase of 11 degrees at the cut-off
 LONGEST_S = 0.25  # beyond this it is no delay but a mistake in the stamps
@@ -74,6 +74,18 @@ def align(
         if abs(step) <= SETTLED_S:
             break
     return Alignment(source.aligned(at), problem, at, True)
+
+
+def settled(problem: Problem, reach_s: float) -> tuple[Problem, float]:
+    """The problem with the delay that is left of its torques taken out, and that delay [s], within `reach_s`."""
+    information, at = problem.information, 0.0
+    for _ in range(ROUNDS):
+        step, curvature = profile(problem, joint_weights(problem)[0], reach_s)
+        at = float(np.clip(at + step, -reach_s, reach_s)) if curvature > 0 else 0.0
+        problem = replace(problem, information=information.aligned(at))
+        if curvature <= 0 or abs(step) <= SETTLED_S:
+            break
+    return problem, at
 
 
 def profile(problem: Problem, weights: Array, reach_s: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from identify.estimators.answer import Estimate
 from identify.intervals.covariance import Spread, honest
 from identify.intervals.delay_windows import delay_windows, moves
 from identify.intervals.interval import Interval, quantile
-from identify.intervals.jackknife import BLOCKS, WINDOWS, bootstrap, jackknife
+from identify.intervals.jackknife import WINDOWS, jackknife
 from identify.intervals.model_check import Doubt, doubts, stretches
 from identify.intervals.position_noise import attenuation
 from identify.intervals.quantities import quantities
@@ -41,8 +41,8 @@ class Assessment:
     contradiction: str = ""
 
 
-def assess(alignment: Alignment, answer: Estimate, replicates: int = 0) -> Assessment:
-    """Look at the residuals once more. `replicates` of a block bootstrap check the intervals; 0: none."""
+def assess(alignment: Alignment, answer: Estimate) -> Assessment:
+    """Look at the residuals once more."""
     source, problem = alignment.source, alignment.problem
     found = influence(source, problem, answer, alignment.estimated)
     bias = attenuation(source, problem, answer, found.spread)
@@ -78,17 +78,7 @@ def assess(alignment: Alignment, answer: Estimate, replicates: int = 0) -> Asses
         "autocorrelated_rows": float(spread.lag),
         "typical_widening": float(np.median(spread.widening)),
     }
-    if replicates:
-        facts["bootstrap_ratio"] = _bootstrapped(alignment, answer, spread, replicates)
     return Assessment(spread, delay, found, intervals, facts, (*lines, *said), contradiction)
-
-
-def _bootstrapped(alignment: Alignment, answer: Estimate, spread: Spread, replicates: int) -> float:
-    """Standard deviations by block bootstrap over those reported, in the median."""
-    windows = Windows.of(alignment.source, alignment.problem, answer, alignment.estimated, BLOCKS)
-    own, told = bootstrap(windows, replicates)[:-1], np.diag(spread.data)
-    known = np.isfinite(told) & (told > 0)
-    return float(np.median(np.sqrt(own[known] / told[known])))
 
 
 def _wide(spread: Spread, cutoff_hz: float, found: Influence) -> list[str]:

@@ -5,7 +5,6 @@ With M windows of the rows, A = sum of A_w and scores s_w at the optimum, leavin
     theta_(-w) - theta = -(A - A_w)^-1 s_w,      variance = (M - 1)/M sum over w of the squares of these
 
 exactly, leverage and all. Few windows make it rough, so it is asked only where residuals are known not to be noise.
-The block bootstrap draws windows with replacement instead; it is there as a check.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ import numpy as np
 from identify.arrays import Array
 from identify.intervals.windows import Windows
 
-__all__ = ["BLOCKS", "WINDOWS", "bootstrap", "jackknife"]
+__all__ = ["WINDOWS", "jackknife"]
 
 WINDOWS = 10
-BLOCKS = 40
 
 
 def jackknife(windows: Windows) -> Array:
@@ -26,12 +24,3 @@ def jackknife(windows: Windows) -> Array:
     count = len(windows.scores)
     moved = np.array([windows.moved(1.0 - np.eye(count)[w]) for w in range(count)])
     return (count - 1) / count * (moved**2).sum(axis=0)
-
-
-def bootstrap(windows: Windows, replicates: int, seed: int = 0) -> Array:
-    """The same from `replicates` draws of as many windows as there are; a million rows cost no more than a thousand."""
-    count, rng = len(windows.scores), np.random.default_rng(seed)
-    draws = rng.multinomial(count, np.full(count, 1 / count), replicates).astype(np.float64)
-    moved = np.array([windows.moved(draw) for draw in draws])
-    spread: Array = moved.var(axis=0, ddof=1) * count / (count - 1)
-    return spread

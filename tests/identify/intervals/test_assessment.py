@@ -111,9 +111,3 @@ def test_a_sentence(arm: Robot) -> None:
     assert result.certainty.startswith("With 95 % confidence ")
     assert "viscous friction to +-" in result.certainty
     assert "torque lags by" in result.certainty
-
-
-def test_a_block_bootstrap_agrees(arm: Robot) -> None:
-    result = fit(arm, data_of(arm), "wls", cutoff_hz=8.0, bootstrap=200)
-    assert result.facts["bootstrap_ratio"] == pytest.approx(1.0, abs=0.25)
-    assert "bootstrap_ratio" not in fit(arm, data_of(arm), "wls", cutoff_hz=8.0).facts
