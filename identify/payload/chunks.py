@@ -36,6 +36,12 @@ class Chunker:
         self._waiting = len(whole) - ready
         return whole[:ready].reshape(-1, self._size, whole.shape[1])
 
+    def of_size(self, size: int) -> Chunker:
+        """Chunks of another length, from the next sample on; what waits is dropped."""
+        other = Chunker(size)
+        other._last = self._last
+        return other
+
     def rest(self) -> Array | None:
         """What waits for its chunk to fill, as one shorter chunk (1, n, k)."""
         if not self._pending:

@@ -77,7 +77,7 @@ def gravity_spread(point: Point, covariance: Array, free_gravity: bool) -> tuple
 
 def prior_precision(scale: PriorScale, *, delay_std: float | None, free_gravity: bool) -> Array:
     """Information of the prior about what is free."""
-    moment = 1 / scale.moment**2
+    moment = 1 / scale.spread**2
     diagonal = [1 / scale.mass**2, *[1 / scale.com**2] * 3, *[moment] * 3, *[2 * moment] * 3]
     if delay_std is not None:
         diagonal.append(1 / delay_std**2)

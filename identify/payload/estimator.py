@@ -60,9 +60,14 @@ class LoadEstimator(ABC):
         """Whether samples are those of a load."""
         return self._loaded
 
-    def grasped(self, prior: ObjectPrior | None = None) -> None:
-        """From the next sample on the gripper holds an object, of which `prior` is known (in this frame)."""
+    def grasped(self, prior: ObjectPrior | None = None, *, chunk: int | None = None) -> None:
+        """From the next sample on the gripper holds an object, of which `prior` is known (in this frame).
+
+        `chunk`: samples that are taken at a time from now on.
+        """
         self.released()
+        if chunk is not None:
+            self._chunker = self._chunker.of_size(chunk)
         self._loaded, self._samples = True, 0
         self._prior, self._published = prior or ObjectPrior(), None
 

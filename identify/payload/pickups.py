@@ -30,6 +30,8 @@ __all__ = ["End", "Estimated", "Pickup", "PickupFollower"]
 WINDOW = 10  # samples
 SUSPECTS = 4  # windows in a row that must not belong to the load: a shock passes
 SETTLE_S = 0.005  # fingers and arm give way: not told to the estimator
+FIRST_CHUNK = 20  # samples whose mean the first estimate is made of
+CHUNK = 100  # later: over so many, the noise of accelerations is small beside the wrench's own
 FRESH_S = 0.10  # then the estimate begins once more, without the arm's first sag
 STEADY_S = 0.4  # until then a load that changes is still being lifted
 CONFIRM_S = 0.3  # a weight that has not come by then may come when the object leaves the table
@@ -268,7 +270,7 @@ class PickupFollower:
 
     def _lift(self, pickup: Pickup, time: float) -> None:
         pickup.t_pick = time
-        self._estimator.grasped(self._prior)
+        self._estimator.grasped(self._prior, chunk=FIRST_CHUNK)
         self._fresh, self._told, self._start_rotation = False, -np.inf, None
         self._suspects = []
         self._held_back.clear()
@@ -279,7 +281,7 @@ class PickupFollower:
         if age < SETTLE_S:
             return
         if not self._fresh and age >= FRESH_S:
-            self._estimator.grasped(self._prior)
+            self._estimator.grasped(self._prior, chunk=CHUNK)
             self._fresh, self._told = True, -np.inf
             self._held_back.clear()
         if self._start_rotation is None:

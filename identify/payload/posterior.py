@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,7 @@ _LONGEST_STEP = 2.0  # in units of the chart: e^2 in mass and moments, 0.2 m
 _PARTS = (slice(0, 1), slice(1, 4), slice(4, 10))  # of the chart: mass, place, moments
 _DECREMENT = 1e-8  # of the objective (half a squared sigma) below which a step is not worth taking
 _ITERATIONS = 40
+_THIN = 0.1  # of the largest moment: a start with a smaller one is thickened, or steps would creep out of its corner
 _ELEMENTS = UNITS.reshape(6, 9)
 _PRODUCTS = (np.einsum("aij,bjk->abik", UNITS, UNITS) + np.einsum("bij,ajk->abik", UNITS, UNITS)).reshape(
     36, 9
@@ -90,7 +91,7 @@ def maximise(
     free_gravity: bool = False,
 ) -> Point:
     """The most probable point, from `start`; `delay_std` None: no delay is unknown."""
-    point, damping = start, 1e-3
+    point, damping = replace(start, body=_thickened(start.body)), 1e-3
     value, gradient, hessian = _objective(evidence, prior, point, delay_std, free_gravity)
     for _ in range(_ITERATIONS):
         step = _step(gradient, hessian, damping)
@@ -108,6 +109,12 @@ def maximise(
             break
         damping = max(damping * 10, 1e-6)
     return point
+
+
+def _thickened(body: MassDistribution) -> MassDistribution:
+    """The chart multiplies moments, so from one that is nearly zero no step leads far; from too large a one it does."""
+    least = _THIN * float(body.moments.max())
+    return MassDistribution(body.mass, body.com, body.axes, np.maximum(body.moments, least))
 
 
 def _step(gradient: Array, hessian: Array, damping: float) -> Array:

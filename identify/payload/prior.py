@@ -31,6 +31,7 @@ _BEATEN = {
     "com": 1 / 10,
     "inertia": 1 / 40,
 }  # of what is merely plausible; moments to about 5 %
+_GYRATION = 0.1  # [m]; a rod of 0.35 m, or a shell of 0.25 m: as far out as most things' mass is
 _LEAST_MASS = 0.1  # [kg]; a mass is measured if it is known to a fraction of this or of itself
 
 
@@ -38,12 +39,14 @@ _LEAST_MASS = 0.1  # [kg]; a mass is measured if it is known to a fraction of th
 class PriorScale:
     """Standard deviations that data must beat: mass [kg], centre of mass [m], second moments [kg m2].
 
+    `spread` [kg m2]: how far second moments may be from those of the estimate where data do not tell them.
     `given`: whether they are knowledge, or only the scale of what is plausible.
     """
 
     mass: float
     com: float
     moment: float
+    spread: float
     given: tuple[str, ...] = ()
 
     def measured(self, quantity: str, variance: ArrayLike, prior: ArrayLike) -> NDArray[np.bool_]:
@@ -141,12 +144,13 @@ class ObjectPrior:
         mass_scale, com_scale = max(mass, _LEAST_MASS), self.centre[1]
         expected = mass * float(np.linalg.eigvalsh(self.gyration(mass))[-1])
         moment_scale = 2.0 * max(expected, largest_moment)
+        spread = max(moment_scale, mass * _GYRATION**2)
         if self.dimensions is not None and self.density is not None:
             mass_scale = self.mass_spread * float(np.exp(self.log_mass[0]))
             given.append("mass")
         if self.com is not None:
             given.append("com")
         if self._shape_given:
-            moment_scale = self.shape_spread * expected
+            moment_scale = spread = self.shape_spread * expected
             given.append("inertia")
-        return PriorScale(mass_scale, com_scale, moment_scale, tuple(given))
+        return PriorScale(mass_scale, com_scale, moment_scale, spread, tuple(given))

@@ -22,6 +22,10 @@ from identify.payload.wrench import differential_terms
 
 __all__ = ["PayloadEstimator", "WristSensor"]
 
+_MEMORY_S = (
+    0.008  # of the noise in accelerations that a filter of 25 Hz has left: rms of its integral over its own
+)
+
 
 @dataclass(frozen=True)
 class WristSensor:
@@ -68,7 +72,8 @@ class PayloadEstimator(LoadEstimator):
         gravity: in the world frame [m/s2]; None: its direction is estimated, at 9.80665 m/s2.
         memory_s: information fades by 1/e in this time, so that a load that changes (a bottle that empties) is
             followed.
-        chunk: samples that are taken at a time; the load's motion should be smooth over them.
+        chunk: samples that are taken at a time, by their mean; longer ones are less disturbed by noise in the
+            accelerations, shorter ones tell more of quick motion.
     """
 
     def __init__(
@@ -78,7 +83,7 @@ class PayloadEstimator(LoadEstimator):
         gripper: ArrayLike | None = None,
         gravity: ArrayLike | None = (0.0, 0.0, -9.81),
         memory_s: float = 60.0,
-        chunk: int = 20,
+        chunk: int = 100,
     ) -> None:
         self.sensor = s = sensor or WristSensor()
         self._gravity = None if gravity is None else gravity_vector(gravity)
@@ -124,37 +129,40 @@ class PayloadEstimator(LoadEstimator):
         self._add(table)
 
     def _blocks(self, chunks: Array) -> list[list[tuple[Array, Array, Array, Array, Array]]]:
-        """Each chunk as the coefficients of a parabola over its time.
+        """Each chunk as its mean, times the root of its length.
 
-        Both sides of the equation of motion are projected, so nothing is approximated; what is left out is fast
-        vibration, and most of the white noise in the accelerations.
+        Both sides of the equation of motion are averaged, so nothing is approximated (it is the integral form, 004,
+        Eq. 25 to 27: a mean acceleration is a difference of velocities); what is left out is vibration, and most of
+        the noise in the accelerations, which is the larger the quicker it is. A parabola shows that noise.
         """
         s, (parts, count, _) = self.sensor, chunks.shape
         basis, slope = parabolas(chunks[:, :, 0])
         back, order = np.swapaxes(basis, 1, 2), basis.shape[2]
+        span = max(float(chunks[0, -1, 0] - chunks[0, 0, 0]), 1e-3)
         table = chunks.reshape(parts * count, -1)
         terms = differential_terms(
             table[:, 1:10].reshape(-1, 3, 3), table[:, 16:19], table[:, 19:22], table[:, 22:25]
         )
         accelerations = chunks[:, :, 19:25]
         rest = accelerations - basis @ (back @ accelerations)
-        white = (
-            np.sum(rest**2, axis=1) * order / max(count - order, 1)
-        )  # what the parabola took of white noise
-        gain = np.sum(slope**2, axis=(1, 2)) / order
-        wrench = back @ chunks[:, :, 10:16]
-        ones = basis.sum(axis=1)
+        white = np.sum(rest**2, axis=1) / max(count - order, 1)
+        gain = np.sum(slope[:, 0] ** 2, axis=1)
+        slowness = min(1.0, 2 * (_MEMORY_S / span) ** 2)
+        wrench = back[:, :1] @ chunks[:, :, 10:16]
+        ones = basis.sum(axis=1)[:, :1]
         blocks: list[list[tuple[Array, Array, Array, Array, Array]]] = [[] for _ in range(parts)]
         for side, channels in enumerate(self._channels):
             coefficients = back @ channels.coefficients(terms).reshape(parts, count, -1)
-            slopes = (slope @ coefficients).reshape(parts * order, 3, -1) if s.delay_std > 0 else None
-            rows, offset = channels.rows(coefficients.reshape(parts * order, 3, -1), slopes, self._loaded)
-            rows = rows.reshape(parts, order, 3, -1)
-            values = wrench[:, :, 3 * side : 3 * side + 3] - offset.reshape(parts, order, 3)
-            slow = channels.column_noise(s.linear_acceleration_noise**2, s.angular_acceleration_noise**2, 0.0)
+            slopes = (slope[:, :1] @ coefficients).reshape(parts, 3, -1) if s.delay_std > 0 else None
+            rows, offset = channels.rows(coefficients[:, 0].reshape(parts, 3, -1), slopes, self._loaded)
+            rows = rows.reshape(parts, 1, 3, -1)
+            values = wrench[:, :, 3 * side : 3 * side + 3] - offset.reshape(parts, 1, 3)
+            slow = channels.column_noise(
+                s.linear_acceleration_noise**2, s.angular_acceleration_noise**2, 2 / (span**2 * slowness)
+            )
             for part in range(parts):
                 seen = channels.column_noise(white[part, 3:].mean(), white[part, :3].mean(), gain[part])
-                blocks[part].append((ones[part], rows[part], values[part], seen, count * slow))
+                blocks[part].append((ones[part], rows[part], values[part], seen, count * slowness * slow))
         return blocks
 
     def _down(self) -> Array:

@@ -15,7 +15,7 @@ from identify.payload.posterior import Evidence, Point
 
 __all__ = ["Track"]
 
-_TRUST = 20.0  # chunks that the assumed noise counts for, against the one that residuals show
+_TRUST = 10.0  # chunks that the expected noise counts for, against the one that residuals show
 _LEAST_NOISE = 0.25  # of the assumed variance: residuals of few chunks may look too good
 _RECENT = 250  # chunks that noise is judged by
 
@@ -31,7 +31,8 @@ class Track:
         self._sigma, self._walk = sigma, walk
         self._factor = InformationFactor(bias_std / sigma, lifted.width)
         self._white, self._slow = np.zeros(lifted.width), np.zeros(lifted.width)
-        self._means: deque[tuple[Array, Array]] = deque(maxlen=_RECENT)
+        self._count = 0.0  # of values of a load
+        self._means: deque[tuple[float, Array, Array]] = deque(maxlen=_RECENT)
 
     def take(
         self,
@@ -64,12 +65,15 @@ class Track:
         unit = float(np.mean(self._sigma)) ** 2 if loaded else np.inf
         self._white = self._white * forgetting + white / unit
         self._slow = self._slow * forgetting + slow / unit
-        self._means.append((full[0, :, channels:], scaled[0]))
+        self._count = self._count * forgetting + values.size * float(loaded)
+        weight = float(ones[0])
+        self._means.append((weight, full[0, :, channels:] / weight, scaled[0] / weight))
 
     def forget(self, columns: slice) -> None:
         """Start the load's part of s afresh."""
         self._factor.forget(columns)
         self._white[columns] = self._slow[columns] = 0.0
+        self._count = 0.0
         self._means.clear()
         self.noise = 1.0
 
@@ -84,14 +88,21 @@ class Track:
         return np.asarray(np.linalg.lstsq(*self._factor.information, rcond=1e-9)[0], dtype=np.float64)
 
     def judge(self, point: Point) -> None:
-        """Set `noise`: the long-run variance of recent residuals about the estimate, over the assumed one."""
-        if len(self._means) < 2:
-            return
+        """Set `noise`: the long-run variance of recent residuals about the estimate, over the assumed one.
+
+        Before there are many residuals, it is the assumed one and what the noise in the rows adds.
+        """
         s = point.lift(self.lifted).values
-        rows, values = (np.stack(parts) for parts in zip(*self._means, strict=True))
-        observed = float(long_run_variance(values - rows @ s).mean())
         count = len(self._means)
-        self.noise = max((_TRUST + count * observed) / (_TRUST + count), _LEAST_NOISE)
+        at_once = self.lifted.lift(point.ten, 0.0, point.gravity).values  # the delay's columns hold slopes
+        expected = 1.0 + float((self._white + self._slow) @ at_once**2) / max(self._count, 1.0)
+        observed = expected
+        if count >= 2:
+            weights, rows, values = (np.stack(parts) for parts in zip(*self._means, strict=True))
+            rest = values - rows @ s
+            rest -= (weights**2 @ rest) / (weights @ weights)
+            observed = float(long_run_variance(weights[:, None] * rest).mean())
+        self.noise = max((_TRUST * expected + count * observed) / (_TRUST + count), _LEAST_NOISE)
 
     def bias(self, point: Point, covariance: Array, columns: Array) -> tuple[Array, Array]:
         """The bias (c,) in the channels' units and its standard deviation; `covariance` is that of what is free."""

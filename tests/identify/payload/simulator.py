@@ -186,6 +186,15 @@ class PickUp:
         }
 
 
+def twice_differentiated(noise: np.ndarray, width: float) -> np.ndarray:
+    """White noise (T, k) through the second derivative of a bell of `width` samples, with a variance of one."""
+    u = np.arange(-4 * round(width), 4 * round(width) + 1) / width
+    taps = (u**2 - 1) * np.exp(-(u**2) / 2)
+    taps -= taps.mean()
+    taps /= np.linalg.norm(taps)
+    return np.stack([np.convolve(column, taps, mode="same") for column in noise.T], axis=1)
+
+
 def pick_up(
     seed: int,
     *,
@@ -204,8 +213,8 @@ def pick_up(
 ) -> PickUp:
     """A seeded pick-up: an object of 0.3 to 3 kg, 0.05 N and 2 mN m of noise, bias with drift, a delay of 3 ms.
 
-    `filter_hz` makes the sensor's noise slow; `slow_noise` adds noise to the accelerations that a filter of 10 Hz
-    has let through, in units of 0.01 m/s2 and 0.02 rad/s2.
+    `filter_hz` makes the sensor's noise slow; `slow_noise` adds the noise of positions, twice differentiated
+    by a filter of 25 Hz, to the accelerations, in units of 0.01 m/s2 and 0.02 rad/s2.
     """
     rng = np.random.default_rng(seed)
     mass = float(np.exp(rng.uniform(np.log(0.3), np.log(3.0)))) if mass is None else mass
@@ -234,7 +243,7 @@ def pick_up(
     kinematics["angular_acceleration"] += kinematic_noise * 0.1 * rng.standard_normal((len(t), 3))
     kinematics["angular_velocity"] += kinematic_noise * 0.001 * rng.standard_normal((len(t), 3))
     if slow_noise:
-        drawn = smoothed(slow_noise * rng.standard_normal((len(t), 6)), 10.0 / rate_hz)
+        drawn = slow_noise * twice_differentiated(rng.standard_normal((len(t), 6)), 0.008 * rate_hz)
         kinematics["linear_acceleration"] += 0.01 * drawn[:, :3]
         kinematics["angular_acceleration"] += 0.02 * drawn[:, 3:]
     return PickUp(
