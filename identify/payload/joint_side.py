@@ -55,16 +55,20 @@ def weigh_by_torque(
     if link != robot.links[-1]:
         raise ModelError(f"{robot.name}: the flange is on {link}, not on the last link {robot.links[-1]}")
     found: dict[int, PayloadEstimate] = {}
-    before = -np.inf
+    before: float | None = -np.inf
+    residuals: list[Array] = []
     for pickup in pickups:
         if pickup.t_pick is None or pickup.t_end is None:
             continue
+        if before is None:
+            break  # what was held before was never let go
         bare = _thin(samples.between(before, pickup.t_pick - AFTER_S))
         held = _thin(samples.between(pickup.t_pick + AFTER_S, pickup.t_end - AFTER_S))
-        before = pickup.t_end + AFTER_S
+        before = None if pickup.t_bare is None else pickup.t_bare + AFTER_S
         if len(bare) < 20 or len(held) < 20:
             continue
-        estimator = _estimator(robot, _residual(robot, arm, bare), link)
+        residuals.append(_residual(robot, arm, bare))
+        estimator = _estimator(robot, np.concatenate(residuals), link)
         estimator.update(bare.time, *_rows(robot, arm, bare))
         estimator.grasped()
         estimator.update(held.time, *_rows(robot, arm, held))
@@ -74,7 +78,7 @@ def weigh_by_torque(
 
 
 def _estimator(robot: Robot, residual: Array, link: str) -> JointTorqueEstimator:
-    """Noise as the bare stretch shows it; offsets that dry friction moves."""
+    """Noise as the bare stretches so far show it; offsets that dry friction moves."""
     noise = np.maximum(residual.std(axis=0), 1e-4)
     coulomb = np.array([_coulomb(robot, joint) for joint in robot.joints])
     loose = np.maximum(OFFSET_STD * coulomb, noise)

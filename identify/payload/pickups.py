@@ -73,6 +73,7 @@ class Pickup:
     t_pick: float | None = None  # when the weight came
     t_first: float | None = None  # of the first estimate's last sample
     t_end: float | None = None
+    t_bare: float | None = None  # when the hand was empty again
     end: End | None = None
     latest: Estimated | None = None
     estimates: list[Estimated] = field(default_factory=list)
@@ -363,6 +364,7 @@ class PickupFollower:
         if window.bare.force < max(0.3, 0.3 * weight) or self._unsure(window):
             self._tell_last(pickup)
             self._close(pickup, self._open_at, End.RELEASED)
+            pickup.t_bare = window.time
             news.append(pickup)
             self._current, self._open_at = None, None
         elif window.end - self._open_at > FLICKER_S:
@@ -383,6 +385,7 @@ class PickupFollower:
         """Dropped or slipped: wait until the fingers open and the hand is bare."""
         opened = self._open_at is not None and window.time >= self._open_at
         if (opened or pickup.end is End.DROPPED) and not window.bare.strange:
+            pickup.t_bare = window.time
             self._current, self._open_at = None, None
 
     def _close(self, pickup: Pickup, time: float, end: End) -> None:

@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("rig", "sessions"), [("sim_wam7", 12), ("sim_wam7_lossy", 12), ("sim_panda", 12)])
+@pytest.mark.parametrize(
+    ("rig", "sessions"), [("sim_wam7", 12), ("sim_wam7_lossy", 12), ("sim_panda", 12), ("payload", 12)]
+)
 def test_intervals_cover_the_truth(rig: str, sessions: int) -> None:
     command = [
         sys.executable,
