@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,14 +12,13 @@ from numpy.typing import NDArray
 
 from identify.arrays import Array
 from identify.dataset import Dataset, Processing, RowBlock, Survey, filtered_rows, survey
-from identify.dataset.account import row_account
+from identify.dataset.account import GRID, REST, USED, row_account
 from identify.errors import DataError
+from identify.kept_rows import KeptRows
 from identify.reduction import Information, Reduction
 from identify.robot import Robot
 
 __all__ = ["Source"]
-
-KEPT_BYTES = 12e6  # rows that are kept for a second look; longer data are read and filtered again
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Source:
     surveys: tuple[Survey, ...]
     delay_s: float = 0.0
     made_s: float = 0.0
-    _kept: list[RowBlock] = field(default_factory=list, repr=False)
+    _kept: KeptRows = field(default_factory=KeptRows, repr=False)
 
     @classmethod
     def of(cls, robot: Robot, datasets: Sequence[Dataset], processing: Processing) -> Source:
@@ -55,34 +55,33 @@ class Source:
 
     def delayed(self, delay_s: float) -> Source:
         """The same data with another delay of torques taken out."""
-        return replace(self, delay_s=delay_s, made_s=delay_s, _kept=[])
+        return replace(self, delay_s=delay_s, made_s=delay_s, _kept=KeptRows())
 
     def aligned(self, delay_s: float) -> Source:
         """The same with a delay that is near: rows are brought to it by the torques' derivatives."""
-        kept = [block.aligned(delay_s - self.delay_s) for block in self._kept]
-        return replace(self, delay_s=delay_s, _kept=kept)
+        return replace(self, delay_s=delay_s)
 
     def blocks(self, progress: Callable[[float], None] | None = None) -> Iterator[RowBlock]:
         """All rows in order, numbered through all datasets; `progress` is told the share read, 0 to 1."""
-        if self._kept:
-            yield from self._kept
+        rest_s = self.delay_s - self.made_s
+        if self._kept.complete:
+            yield from (block.aligned(rest_s) for block in self._kept)
             return
-        kept: list[RowBlock] | None = []
-        whole, before, first, size = sum(data.duration_s for data in self.datasets), 0.0, 0, 0
+        kept = KeptRows()
+        whole, before, first = sum(data.duration_s for data in self.datasets), 0.0, 0
         for data, found in zip(self.datasets, self.surveys, strict=True):
             count = 0
             for block in filtered_rows(self.robot, data, self.processing, found, self.made_s):
                 count += len(block.index)
-                aligned = block.aligned(self.delay_s - self.made_s)
-                numbered = replace(aligned, index=first + block.index)
-                size += block.table.nbytes + block.rates.nbytes
-                kept = None if kept is None or size > KEPT_BYTES else [*kept, numbered]
+                numbered = replace(block, index=first + block.index)
+                kept.add(numbered)
                 if progress is not None:
                     progress(min((before + float(block.time[-1] - data.t[0])) / whole, 1.0))
-                yield numbered
+                yield numbered.aligned(rest_s)
             before += data.duration_s
             first += count
-        self._kept.extend(kept or [])
+        kept.complete = True
+        object.__setattr__(self, "_kept", kept)
 
     def reduced(self, progress: Callable[[float], None] | None = None) -> Information:
         """The information in all data together."""
@@ -91,7 +90,7 @@ class Source:
             reduction.add(block.table, block.keep.astype(np.float64), block.rates)
         information = reduction.finish()
         if not information.rows.any():
-            raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
+            raise DataError(_nothing_left(self.accounts))
         return information
 
     def parts(self, count: int) -> tuple[Information, ...]:
@@ -124,6 +123,21 @@ class Source:
             root = np.sqrt(weigh(block.index, block.torque - block.predict(parameters))) * block.keep
             reduction.add(block.table, root, block.rates)
         return reduction.finish()
+
+
+def _nothing_left(accounts: Sequence[dict[str, int]]) -> str:
+    """Why there is no row, and what to do about it."""
+    total: Counter[str] = Counter()
+    for account in accounts:
+        total.update(account)
+    reasons = {reason: n for reason, n in total.items() if n and reason not in (GRID, USED)}
+    if not reasons or max(reasons, key=lambda reason: reasons[reason]) == REST:
+        return "no joint moves long enough for a single row; give data in which the robot moves"
+    listed = ", ".join(f"{n} {reason}" for reason, n in reasons.items())
+    return (
+        f"none of {total[GRID]} rows can be used: {listed}; raise the cut-off, which needs less time between gaps, "
+        "or record on a better line"
+    )
 
 
 @dataclass(frozen=True)

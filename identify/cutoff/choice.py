@@ -93,6 +93,9 @@ def choose(
             left[cutoff] = seconds
     if given is not None:
         left[given.cutoff_hz] = max(sum(_left(data, given) for data in datasets), 1 / given.cutoff_hz)
+    elif left and not any(one <= guess.cutoff_hz <= PER_STEP * one for one in left):
+        # What the motion alone would have leaves too little between the gaps.
+        guess = replace(guess, cutoff_hz=min(left, key=lambda one: abs(np.log(one / guess.cutoff_hz))))
     found = look(robot, datasets, guess, max([*left, guess.cutoff_hz])) if left else None
     if found is None:
         return guess, None

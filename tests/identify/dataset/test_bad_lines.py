@@ -38,15 +38,19 @@ def written(tmp_path: Path, arm: Robot, truth: np.ndarray, harmonic) -> Callable
         ticks_of: Callable[[np.ndarray], np.ndarray] | None = None,
         spoil: Callable[[np.ndarray, np.ndarray], None] | None = None,
         torque_until: int = COUNT,
+        motion_until: int = COUNT,
+        only: str = "",
     ) -> Path:
+        """Faults of both streams, or of the `only` one named."""
         path = tmp_path / "session.mcap"
         with path.open("wb", buffering=0) as raw:
             writer = Writer(raw, 0)
             t = np.arange(COUNT) * 1e-3
             _, q, dq, ddq = harmonic(t - DELAY_S)
             tau = arm.torque(q, dq, ddq, truth) + 0.05 * np.random.default_rng(0).standard_normal(q.shape)
-            for one, values, until in ((MOTION, harmonic(t)[1], COUNT), (TORQUE, tau, torque_until)):
-                _blocks(writer, one, t[:until], values[:until].copy(), keep, ticks_of, spoil)
+            for one, values, until in ((MOTION, harmonic(t)[1], motion_until), (TORQUE, tau, torque_until)):
+                faults = (keep, ticks_of, spoil) if only in ("", one.name) else (None, None, None)
+                _blocks(writer, one, t[:until], values[:until].copy(), *faults)
             for kind, at in (("segment_start", 0.5), ("segment_end", COUNT * 1e-3 - 0.5)):
                 t_ns = START_NS + int(at * 1e9)
                 event = {"t_ns": t_ns, "name": kind, "segment": "excitation", "use": "identification"}
@@ -172,3 +176,89 @@ def test_samples_add_up(arm: Robot, written: Callable[..., Path], share: float) 
     data = Dataset.from_recording(written(keep=lambda k: ~lost[k]), arm)
     check_account(data)
     assert data.sent == {"arm.motion": COUNT, "arm.torque": COUNT}
+
+
+def test_positions_that_stop_half_way(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    data = Dataset.from_recording(written(motion_until=9500), arm)
+    assert data.duration_s == pytest.approx(9.0, abs=0.01)
+    assert any("arm.motion ends 6.0 s before its segment does" in line for line in check(arm, data, truth))
+
+
+@pytest.mark.parametrize("until", [{"torque_until": 6000}, {"motion_until": 6000}])
+def test_a_stream_that_stops_before_the_middle_is_refused(
+    arm: Robot, written: Callable[..., Path], until: dict[str, int]
+) -> None:
+    with pytest.raises(DataError, match=r"63 % of the samples of arm.motion with arm.torque are missing"):
+        Dataset.from_recording(written(**until), arm)
+
+
+@pytest.mark.parametrize("jump_s", [0.04, -0.04, 2.0])
+@pytest.mark.parametrize("only", ["arm.motion", "arm.torque"])
+def test_one_clock_of_two_jumps(
+    arm: Robot, truth: np.ndarray, written: Callable[..., Path], only: str, jump_s: float
+) -> None:
+    """The other stream's clock goes on: without a fit for each part, torques would be late by the jump."""
+
+    def jumped(ticks: np.ndarray) -> np.ndarray:
+        return ticks + np.where(np.arange(len(ticks)) >= 9000, round(jump_s * 1e6), 0)
+
+    data = Dataset.from_recording(written(ticks_of=jumped, only=only), arm)
+    said = check(arm, data, truth)
+    assert any(f"{only}: its clock jumped 1 times (by " in line for line in said)
+    assert not any("moves during the session" in line for line in said)
+
+
+@pytest.mark.parametrize("only", ["arm.motion", "arm.torque"])
+def test_one_device_of_two_restarts(
+    arm: Robot, truth: np.ndarray, written: Callable[..., Path], only: str
+) -> None:
+    """Silent for 2 s, then its counter begins anew."""
+
+    def restarted(ticks: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(len(ticks)) >= 8000, ticks - ticks[8000] + 777, ticks)
+
+    def keep(k: np.ndarray) -> np.ndarray:
+        return (k < 6000) | (k >= 8000)
+
+    data = Dataset.from_recording(written(keep=keep, ticks_of=restarted, only=only), arm)
+    said = check(arm, data, truth)
+    assert len(data) == pytest.approx(13000, abs=10)
+    assert any(f"{only}: its clock jumped" in line for line in said)
+    assert any("1 gaps, 2 s in all" in line for line in said)
+    check_account(data)
+
+
+def test_a_device_that_restarts_again_and_again(
+    arm: Robot, truth: np.ndarray, written: Callable[..., Path]
+) -> None:
+    """What came between two restarts within a second cannot be placed in time: it is left out, and counted."""
+
+    def restarted(ticks: np.ndarray) -> np.ndarray:
+        part = np.digitize(np.arange(len(ticks)), [7000, 7400, 7900])
+        return ticks + np.array([0, 50_000_000, 7_000_000, 90_000_000])[part]
+
+    data = Dataset.from_recording(written(ticks_of=restarted, only="arm.torque"), arm)
+    said = check(arm, data, truth)
+    assert any("arm.torque: its clock jumped 3 times" in line for line in said)
+    assert data.removed["arm.torque: without a stamp"] == 900
+    assert data.removed["without torque"] == pytest.approx(900, abs=10)
+
+
+def test_thirty_per_cent_lost_in_bursts(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    """Fifty milliseconds each: bridges of that length are believed at a low cut-off, and cost the rows beside them at a
+    higher one. The choice is the low one."""
+    lost = np.zeros(COUNT, dtype=bool)
+    for start in range(1000, COUNT - 1000, 170):
+        lost[start : start + 50] = True
+    data = Dataset.from_recording(written(keep=lambda k: ~lost[k]), arm)
+    with pytest.raises(
+        DataError, match=r"none of \d+ rows can be used: .* beside bridged gaps; raise the cut-off"
+    ):
+        fit(arm, data, "wls", cutoff_hz=8.0)
+    for given_hz in (None, 20.0):
+        result = fit(arm, data, "wls", cutoff_hz=given_hz)
+        off = np.abs(result.base.values - result.base.matrix @ truth) / result.base.std
+        assert np.mean(off < 2.5) > 0.9
+        assert any("missing or invalid" in line for line in result.warnings)
+        rows = result.provenance.data[0].rows
+        assert (rows["used"] > 0.6 * rows["on the grid"]) == (given_hz is None)
