@@ -25,7 +25,15 @@ class OnDisk:
         self._descriptor, path = tempfile.mkstemp(prefix="heft-")
         weakref.finalize(self, os.close, self._descriptor)
         os.unlink(path)
-        rest = np.ascontiguousarray(table).reshape(-1).view(np.uint8).data
+        self._write(table)
+
+    def append(self, table: NDArray[Any]) -> None:
+        """More rows, of the same width and kind."""
+        self._write(table)
+        self.shape = (self.shape[0] + len(table), self.shape[1])
+
+    def _write(self, table: NDArray[Any]) -> None:
+        rest = np.ascontiguousarray(table, self.dtype).reshape(-1).view(np.uint8).data
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
 
