@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf, isfinite
 from typing import Any, Self
 
 __all__ = ["Delay", "DelayWindow"]
@@ -22,7 +23,7 @@ class DelayWindow:
 class Delay:
     """How old a stream's values are against the positions of `against` (sign: docs/units-and-frames.md).
 
-    value_s, std_s   [s]; a given delay has standard deviation 0
+    value_s, std_s   [s]; a given delay has standard deviation 0, one that the data do not tell an infinite one
     low_s, high_s    95 % interval [s]
     estimated        False where the user gave it, or the data could not tell and it was left at `value_s`
     windows          the same in parts of the data, where there are enough of them
@@ -38,10 +39,24 @@ class Delay:
     windows: tuple[DelayWindow, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self) | {"windows": [asdict(window) for window in self.windows]}
+        """As plain JSON values; what is infinite is null."""
+        return _plain(self) | {"windows": [_plain(window) for window in self.windows]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
-        return cls(**{**data, "windows": tuple(DelayWindow(**window) for window in data["windows"])})
+        windows = tuple(DelayWindow(**_known(window)) for window in data["windows"])
+        return cls(**{**_known(data), "windows": windows})
+
+
+def _plain(value: Delay | DelayWindow) -> dict[str, Any]:
+    return {
+        name: None if isinstance(item, float) and not isfinite(item) else item
+        for name, item in asdict(value).items()
+    }
+
+
+def _known(data: dict[str, Any]) -> dict[str, Any]:
+    """With what null stands for: a delay that the data do not tell."""
+    ends = {"std_s": inf, "low_s": -inf, "high_s": inf}
+    return {name: ends.get(name) if item is None else item for name, item in data.items()}

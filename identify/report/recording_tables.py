@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
+from identify.alignment.delay import Delay
 from identify.dataset.account import GRID, USED
 from identify.report.acquisition import Acquisition
 from identify.report.evidence import Evidence
@@ -89,7 +91,7 @@ def _delays(result: Result) -> str:
                 delay.stream,
                 delay.against,
                 f"{1e3 * delay.value_s:.2f}",
-                f"{low} \u2026 {high}" if delay.estimated else "given",
+                _sure(delay, f"{low} \u2026 {high}"),
                 f"{min(windows):.2f} \u2026 {max(windows):.2f}" if windows else "\u2013",
             ]
         )
@@ -99,6 +101,13 @@ def _delays(result: Result) -> str:
         caption="Delays that were taken out before the fit",
         numeric=(2, 3, 4),
     )
+
+
+def _sure(delay: Delay, interval: str) -> str:
+    """An interval, or why there is none."""
+    if not isfinite(delay.std_s):
+        return "not known"
+    return interval if delay.estimated else "given"
 
 
 def _account(origin: DataOrigin) -> str:

@@ -33,7 +33,7 @@ def certainty(result: Result) -> str:
         if found:
             parts.append(f"{what} to {_range(found)}")
     for delay in result.delays.values():
-        if delay.estimated:
+        if delay.estimated and np.isfinite(delay.std_s):
             half = 1e3 * (delay.high_s - delay.low_s) / 2
             parts.append(f"{delay.stream} lags by {1e3 * delay.value_s:.2f} +- {half:.2f} ms")
     if result.rank < len(result.base.names):
