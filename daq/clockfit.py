@@ -151,6 +151,8 @@ class ClockFitter:
 
     #: Samples that are looked at together; until then they only wait.
     CHUNK = 512
+    #: The same where they are at hand and the piece has settled: its line is then good for seconds ahead.
+    LONG_CHUNK = 4096
     #: Samples and seconds that a piece has before a jump can be seen: earlier its envelope still sinks.
     SETTLED = 100
     SETTLED_S = 1.0
@@ -196,7 +198,7 @@ class ClockFitter:
         return ClockFit(self._tick_hz, tuple(pieces)) if pieces else None
 
     def _take_waiting(self) -> None:
-        """Centre what waits, and hand it on in pieces of CHUNK.
+        """Centre what waits, and hand it on piece by piece.
 
         x is device time [s], y is how much more host time than that has passed [ns], both since the origin.
         Differences of integers come first: as a floating-point number a time of 1e18 ns would lose 128 ns.
@@ -212,13 +214,14 @@ class ClockFitter:
         elapsed = (ticks - self._origin[0]).astype(np.float64)
         x, y = elapsed / self._tick_hz, (host_ns - self._origin[1]) - elapsed * (1e9 / self._tick_hz)
         while len(x):
-            taken = self._take(x[: self.CHUNK], y[: self.CHUNK])
+            chunk = self.LONG_CHUNK if self._settled else self.CHUNK
+            taken = self._take(x[:chunk], y[:chunk])
             x, y = x[taken:], y[taken:]
 
     def _take(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> int:
         """Take the samples that belong together, ending a piece where one ends; how many were taken."""
         envelope = self._envelope
-        if envelope.n < self.SETTLED or envelope.span_s < self.SETTLED_S:
+        if not self._settled:
             envelope.add(x, y)
             return len(x)
         step_ns = max(self._jump_ns, 5.0 * envelope.residual_mean_ns)
@@ -242,6 +245,10 @@ class ClockFitter:
                 self._finish()
                 self._envelope, self._late = self._late, None
         return int(end)
+
+    @property
+    def _settled(self) -> bool:
+        return self._envelope.n >= self.SETTLED and self._envelope.span_s >= self.SETTLED_S
 
     def _merge_late(self) -> None:
         """They were only late: part of the piece after all."""

@@ -54,23 +54,32 @@ def read_series(recording: Recording, stream: Stream, names: list[str]) -> Serie
     removed = {"invalid": int((~valid).sum())}
     stamps, timely, notes = _stamps(columns, stream)
     removed["without a stamp"] = int((valid & ~timely).sum())
-    valid &= timely
-    _, order = np.unique(stamps[valid], return_index=True)
-    removed["repeated"] = int(valid.sum()) - len(order)
-    t, kept = stamps[valid][order].astype(np.float64) * 1e-9, values[valid][order]
+    good = np.flatnonzero(valid & timely)
+    rows = good[_once(stamps[good])]
+    removed["repeated"] = len(good) - len(rows)
+    t, kept = stamps[rows].astype(np.float64) * 1e-9, values[rows]
     if len(t) < 2:
         raise DataError(f"{recording.path}: {stream.name} has no two good samples: {_listed(removed)}")
     ages = _ages(columns, stream, names)
     if ages is not None:
-        kept, near = _together(t, kept, ages[valid][order])
+        kept, near = _together(t, kept, ages[rows])
         removed["heard apart"] = int((~near).sum())
         t, kept = t[near], kept[near]
     spikes = _spikes(t, kept)
     removed["spike"] = int(spikes.sum())
+    if removed["spike"]:
+        t, kept = t[~spikes], kept[~spikes]
     lost = sum(count for _, count in columns.gaps)
     removed["lost before the host"] = lost
     sent = len(columns) + lost
-    return Series(stream.name, t[~spikes], kept[~spikes], stream.rate_hz, removed, tuple(notes), sent)
+    return Series(stream.name, t, kept, stream.rate_hz, removed, tuple(notes), sent)
+
+
+def _once(stamps: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Places of the samples in the order of their stamps, each stamp once."""
+    if np.all(np.diff(stamps) > 0):
+        return np.arange(len(stamps))
+    return np.unique(stamps, return_index=True)[1]
 
 
 def _stamps(columns: Columns, stream: Stream) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[str]]:
@@ -141,7 +150,10 @@ def _spikes(t: Array, values: Array) -> NDArray[np.bool_]:
     if len(values) < 16:
         return found
     off = np.abs(values[1:-1] - 0.5 * (values[:-2] + values[2:]))
-    usual = np.maximum(1.4826 * np.median(off, axis=0), off.mean(axis=0))
+    mean = off.mean(axis=0)
+    if (off.max(axis=0) <= SPIKE * mean).all():
+        return found
+    usual = np.maximum(1.4826 * np.median(off, axis=0), mean)
     far = off > SPIKE * usual
     peak = np.ones_like(far)
     peak[1:] &= off[1:] >= off[:-1]
