@@ -26,6 +26,7 @@ SETTLED_S = 1e-8
 REACH = 0.03  # delay times cut-off that one expansion is good for
 UNEXPLAINED = 0.05  # of forces or torques, biases taken off: a sensor's axes are true to a degree or two
 LOUD = 5.0  # times the sensor's noise: crosstalk and hysteresis are less
+LEAST_SIGMA = 1e-5  # of forces or torques: none is known better
 KNOWN = 1e-10  # of the largest eigenvalue, columns in units of their size: less is not determined
 
 
@@ -100,11 +101,13 @@ def _solved(information: WrenchInformation, lag: float, reach: float) -> _Soluti
     found = _Solution(np.zeros(TEN), np.ones(6), lag, 0.0)
     freedom = max(information.rows - information.unknowns / 6, 1.0)
     factors = information.factors
+    squares = (factors[:, :, TEN] ** 2).sum(axis=1).reshape(2, 3).max(axis=1) / information.rows
+    least = np.maximum(np.repeat(LEAST_SIGMA**2 * squares, 3), 1e-18)
     for _ in range(ROUNDS):
         rows = (np.sqrt(found.weights)[:, None, None] * factors).reshape(-1, factors.shape[2])
-        ten = np.asarray(np.linalg.lstsq(rows[:, :TEN], rows[:, TEN:] @ found.value, rcond=None)[0])
+        ten = np.asarray(np.linalg.lstsq(rows[:, :TEN], rows[:, TEN:] @ found.value, rcond=KNOWN)[0])
         residual = factors[:, :, TEN:] @ found.value - factors[:, :, :TEN] @ ten
-        weights = 1 / np.maximum((residual**2).sum(axis=1) / freedom, 1e-18)
+        weights = 1 / np.maximum((residual**2).sum(axis=1) / freedom, least)
         step = _step(information, weights, found, reach)
         found = _Solution(ten, weights, lag, found.rest_s + step)
         if abs(step) < SETTLED_S:
@@ -139,7 +142,8 @@ def _judged(source: Source, information: WrenchInformation, found: _Solution) ->
     variance = alike * float(residual @ weighted.sum(axis=0) @ residual) / freedom
 
     size = np.sqrt(np.abs(np.diag(A)))
-    size = np.where(size > 0, size, 1.0)
+    seen = size > KNOWN * size[:TEN].max()  # a column of rounding errors says nothing
+    A, pulls, size = A * np.outer(seen, seen), pulls * seen, np.where(seen, size, 1.0)
     inverse, known = _inverse(A / np.outer(size, size))
     influence = (pulls / size) @ inverse
     own, lag = long_run_variance(influence)
@@ -149,19 +153,22 @@ def _judged(source: Source, information: WrenchInformation, found: _Solution) ->
     widening = _widening(ratio, degrees)
     scale = size / (widening * np.sqrt(variance))
     whole = A / np.outer(size, size) * np.outer(scale, scale)
-    precision = whole[:TEN, :TEN] - np.outer(whole[:TEN, TEN], whole[TEN, :TEN]) / whole[TEN, TEN]
+    precision = whole[:TEN, :TEN]
+    if known[TEN] and whole[TEN, TEN] > 0:
+        precision = precision - np.outer(whole[:TEN, TEN], whole[TEN, :TEN]) / whole[TEN, TEN]
     plain = inverse[:TEN, :TEN] / np.outer(size[:TEN], size[:TEN])
     bias = attenuation(source, found.ten, found.weights, information.rows, plain)
     pushed = precision @ bias
     precision = precision - np.outer(pushed, pushed) / (1 + bias @ pushed)
     covariance = _covariance(precision)
 
-    std = float(widening[TEN] * np.sqrt(formal[TEN]) / size[TEN]) if known[TEN] else np.inf
+    told = known[TEN] and A[TEN, TEN] > 0 and formal[TEN] > 0
+    std = float(widening[TEN] * np.sqrt(formal[TEN]) / size[TEN]) if told else np.inf
     delay, half = found.lag_s + found.rest_s, quantile(degrees) * std
     data = next(one.data for one in source.surveys if one.data.wrench is not None)
     bends = np.einsum("a,gab,b->g", columns[:, TEN], weighted, columns[:, TEN]) + weighted[:, -1] @ residual
-    windows = delay_windows(delay, influence[:, TEN] / size[TEN], bends, information.starts)
-    told = Delay(
+    windows = delay_windows(delay, influence[:, TEN] / size[TEN], bends, information.starts) if told else ()
+    late = Delay(
         data.wrench_stream, data.motion_stream, delay, std, delay - half, delay + half, windows=windows
     )
     offsets = (information.offsets @ residual).mean(axis=0)
@@ -171,7 +178,7 @@ def _judged(source: Source, information: WrenchInformation, found: _Solution) ->
         covariance,
         offsets[:, 0],
         offsets[:, 1],
-        told,
+        late,
         _intervals(found.ten, covariance, degrees),
         bias,
         _doubt(source, information, found),

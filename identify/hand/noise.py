@@ -19,12 +19,16 @@ from identify.source import Source
 
 __all__ = ["attenuation", "wrench_noise"]
 
+LEAST_SAMPLES = 16
+
 
 def wrench_noise(data: Dataset) -> Array:
     """Standard deviation of white noise on the wrench [N, N m], shape (6,), from its fourth differences."""
     assert data.wrench is not None
     values = np.asarray(data.wrench[:MOST_SAMPLES], dtype=np.float64)
     known = np.isfinite(values).all(axis=1)
+    if known.sum() < LEAST_SAMPLES:
+        return np.zeros(6)
     return white_noise(data.t[:MOST_SAMPLES][known], values[known])
 
 

@@ -164,3 +164,23 @@ def test_a_delay_that_moves_is_said(robot: Robot) -> None:
     assert any("the delay of" in line and "moves" in line for line in hand.warnings)
     assert hand.delay.windows[0].value_s == pytest.approx(0.002, abs=1e-3)
     assert hand.delay.windows[-1].value_s == pytest.approx(0.006, abs=1e-3)
+
+
+def test_at_rest_mass_alone_is_known_and_no_delay(robot: Robot) -> None:
+    t = np.arange(9000) * 1e-3
+    q = np.zeros((len(t), 7))
+    q[:, 6] = np.where(t > 4.5, 2e-3, 0.0)  # enough to be called a motion
+    q[:, 3] = 1.5
+    wrench = 8.0 + 0.05 * np.random.default_rng(0).standard_normal((len(t), 6))
+    hand = identify_hand(Source.of(robot, [Dataset.from_arrays(t, q, q, wrench=wrench)], Processing(8.0)))
+    assert hand is not None
+    assert np.isfinite(hand.precision).all()
+    assert np.isinf(hand.covariance.max())
+
+
+def test_wrenches_without_noise(robot: Robot) -> None:
+    hand = hand_of(robot, 0.002, noise=0.0)
+    assert hand is not None
+    assert hand.ten == pytest.approx(TEN, abs=1e-5)
+    assert hand.doubt == ""
+    assert np.isfinite(hand.covariance).all()
