@@ -1,10 +1,15 @@
 """Does an identified model follow a path better than the CAD model? On the simulated WAM, through the whole product.
 
-    python benchmarks/feedforward.py [--seed 0]
+    python benchmarks/feedforward.py [--seeds 0 1 2]
 
 `heft run` moves the arm with the CAD model in its servo and identifies it; `heft export` writes the model as MJCF; a
 second run with the same seed, so with the same true arm, has that file in the servo. What is measured is the distance
-of the motors from their setpoints while the motion is played that the fit has not seen.
+of the motors from their setpoints while the motion is played that the fit has not seen. Exit code 1 where it does not
+fall to half.
+
+The servo computes torque at 1 kHz (003, Eq. 76) with position loops of 8 to 20 Hz and integral action, and the motion
+is slow (0.05 to 0.25 Hz). Feedback therefore takes out most of what a model gets wrong, and errors are tenths of a
+milliradian with either; what feedback cannot take out is friction that turns over, and there the model counts.
 """
 
 from __future__ import annotations
@@ -64,8 +69,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seed", default="0", help="of the simulated rig: which arm it really is")
-    seed = parser.parse_args().seed
+    parser.add_argument(
+        "--seeds", nargs="+", default=["0", "1", "2"], help="of the simulated rig: which arm it really is"
+    )
+    print("tracking error on unseen motion [mrad]: rms per joint, rms of all, worst")
+    ratios = [measured(seed) for seed in parser.parse_args().seeds]
+    print(f"ratio cad / identified: {min(ratios):.1f} to {max(ratios):.1f} (at least {GOAL:g})")
+    return 0 if min(ratios) >= GOAL else 1
+
+
+def measured(seed: str) -> float:
+    """How many times smaller the error is with the identified model."""
     with tempfile.TemporaryDirectory(prefix="heft-") as name:
         folder = Path(name)
         fast = ("--speed", "max", "--seed", seed)
@@ -75,16 +89,13 @@ def main() -> int:
         session = with_feedforward(folder, model)
         run("run", str(session), "--out", str(folder / "identified"), "--no-identify", *fast)
         errors = {kind: tracking(next((folder / kind).glob("*.mcap"))) for kind in ("cad", "identified")}
-    print("tracking error on unseen motion [mrad]: rms per joint, rms of all, worst")
     totals = {}
     for kind, error in errors.items():
         rms = 1e3 * np.sqrt((error**2).mean(axis=0))
         totals[kind] = 1e3 * float(np.sqrt((error**2).mean()))
         joints = " ".join(f"{value:6.3f}" for value in rms)
-        print(f"  {kind:<11}{joints}   {totals[kind]:6.3f}  {1e3 * np.abs(error).max():6.3f}")
-    ratio = totals["cad"] / totals["identified"]
-    print(f"ratio cad / identified: {ratio:.2f} (at least {GOAL:g})")
-    return 0 if ratio >= GOAL else 1
+        print(f"  seed {seed} {kind:<11}{joints}   {totals[kind]:6.3f}  {1e3 * np.abs(error).max():6.3f}")
+    return totals["cad"] / totals["identified"]
 
 
 if __name__ == "__main__":

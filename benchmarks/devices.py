@@ -1,6 +1,6 @@
 """Drivers against emulators: how fast they make blocks of bytes, what they cost, what they lose, how late they are.
 
-    python benchmarks/drivers.py [--part making|live|inside] [--seconds 10] [KIND ...]
+    python benchmarks/devices.py [--part making|live|inside] [--seconds 10] [KIND ...]
 
 Everything takes five minutes; the exit code is 1 where a bound is missed. Run it on a machine that does nothing else.
 
@@ -17,27 +17,14 @@ Skipped are cycles that this host came too late for: nothing was asked, so nothi
 A kind is added to LIVE by what its driver needs besides the endpoint, and to MAKING by a function that measures it.
 """
 
-# ruff: noqa: E402 - this file has the name of a package, and must get out of its way before anything is imported
 from __future__ import annotations
-
-import sys
-from importlib import import_module
-from pathlib import Path
-
-HERE = str(Path(__file__).resolve().parent)
-if __name__ == "drivers":  # a neighbour wants the package, and found this file first
-    sys.path.remove(HERE)
-    del sys.modules["drivers"]
-    sys.modules["drivers"] = import_module("drivers")
-    sys.path.insert(0, HERE)
-elif sys.path[0] == HERE:
-    del sys.path[0]
 
 import argparse
 import asyncio
 import gc
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
