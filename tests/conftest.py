@@ -1,13 +1,16 @@
-"""What holds for every test: an asyncio task that a test leaves behind fails it."""
+"""What holds for every test: an asyncio task that a test leaves behind fails it; and a clock for busy machines."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
+
+from daq.clock import RealClock
 
 pytest_plugins = ["pytester"]
 
@@ -30,3 +33,35 @@ async def no_leftover_tasks() -> AsyncIterator[None]:
     await asyncio.gather(*leftover, return_exceptions=True)
     if names:
         pytest.fail(f"{len(names)} asyncio tasks left behind: {', '.join(names)}; cancel and await them")
+
+
+class SteadyClock(RealClock):
+    """Real time without the stalls of a busy machine: between two looks at it, no more than `MOST_NS` have passed.
+
+    For devices and their emulators in one process: a machine that has no time for them is then no trouble of theirs.
+    """
+
+    MOST_NS = 4_000_000
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen_ns = self._steady_ns = time.monotonic_ns()
+
+    def now_ns(self) -> int:
+        seen_ns = time.monotonic_ns()
+        self._steady_ns += min(seen_ns - self._seen_ns, self.MOST_NS)
+        self._seen_ns = seen_ns
+        return self._steady_ns
+
+    async def sleep_until(self, t_ns: int) -> None:
+        while True:
+            wait_ns = min(t_ns - self.now_ns(), self.MOST_NS // 2)  # a sleeper looks, too
+            await asyncio.sleep(max(0.0, wait_ns * 1e-9))
+            if self.now_ns() >= t_ns:
+                return
+
+
+@pytest.fixture
+def steady_clock() -> Callable[[], RealClock]:
+    """Makes such a clock."""
+    return SteadyClock

@@ -322,9 +322,9 @@ class MitCan(CanDrives[MitOptions]):
 
 
 def _column(joint: str, quantity: str, unit: str, axis: MitAxis, field: Field, zero: float = 0.0) -> Column:
-    return Column(
-        joint, quantity, unit, axis.direction * field.scale, axis.direction * (field.offset - zero), "code"
-    )
+    """Motors round down: a code stands for the middle of what leads to it."""
+    offset = field.offset + 0.5 * field.scale - zero
+    return Column(joint, quantity, unit, axis.direction * field.scale, axis.direction * offset, "code")
 
 
 def _at_its_end(code: int, field: Field) -> bool:

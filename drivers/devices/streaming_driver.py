@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 from drivers.block import Block
 from drivers.devices.wire_driver import WireDriver, WireOptions
 from drivers.driver import Context
+from drivers.errors import DeviceLost
 
 __all__ = ["StreamingDriver"]
 
@@ -29,6 +30,7 @@ class StreamingDriver(WireDriver[O, In, Out]):
         super().__init__(name, options, context)
         self._early: list[In] = []  # arrived while the stream was being started
         self._batch_ns = 0
+        self._fruitless_ns: int | None = None  # since when what arrives makes no sample
 
     @abstractmethod
     def _blocks(self, arrived: list[In]) -> Iterable[Block]:
@@ -43,9 +45,18 @@ class StreamingDriver(WireDriver[O, In, Out]):
             if self._stopped:
                 return ()
             raise self._silent()
-        self._batch_ns = self.clock.now_ns() + self.BATCH_NS
-        return self._blocks(arrived)
+        now_ns = self.clock.now_ns()
+        self._batch_ns = now_ns + self.BATCH_NS
+        blocks = list(self._blocks(arrived))
+        self._fruitless_ns = None if blocks else self._fruitless_ns or now_ns
+        if self._fruitless_ns is not None and now_ns - self._fruitless_ns > 1e9 * self.options.timeout_s:
+            raise DeviceLost(
+                self.name,
+                f"{self.line.where}: it speaks, but has told nothing new for more than {self.options.timeout_s:g} s "
+                f"(timeout_s): it has stopped measuring, or the line garbles everything; {self.CHECK}",
+            )
+        return blocks
 
     def _close(self) -> None:
         super()._close()
-        self._early = []
+        self._early, self._fruitless_ns = [], None

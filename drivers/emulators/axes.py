@@ -26,6 +26,8 @@ class Axes:
     on         which axes are on, shape (n,)
     on_trip    is told the number of an axis whose drive finds a fault
     filter_hz  of the filter that setpoints pass, which follows their velocity too; None: there is none
+    smoothed   which axes have that filter switched on, shape (n,)
+    forward    torque for the filter's acceleration is fed forward
     """
 
     def __init__(
@@ -37,11 +39,14 @@ class Axes:
         on_trip: Callable[[int], None],
         period_s: float = 0.001,
         filter_hz: float | None = None,
+        forward: bool = True,
     ) -> None:
         n = len(plant.axes)
         self.name = name
         self._omega = None if filter_hz is None else 2.0 * math.pi * filter_hz
         self._filtered_q, self._filtered_v = np.zeros(n), np.zeros(n)
+        self.smoothed = np.ones(n, dtype=np.bool_)
+        self._feeds_acceleration = forward
         self.period_s = period_s
         self.names = plant.axes
         self.on = np.zeros(n, dtype=np.bool_)
@@ -137,11 +142,13 @@ class Axes:
         acceleration: NDArray[np.float64],
         omega: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """One tick of a critically damped filter on the axes that are on; brakes act at once."""
+        """One tick of a critically damped filter on the axes that are on and have it; brakes act at once."""
+        through = self.on & self.smoothed
         pull = omega * (omega * (position - self._filtered_q) + 2.0 * (velocity - self._filtered_v))
-        self._filtered_v = np.where(self.on, self._filtered_v + self.period_s * pull, velocity)
-        self._filtered_q = np.where(self.on, self._filtered_q + self.period_s * self._filtered_v, position)
-        return self._filtered_q, self._filtered_v, np.where(self.on, pull, acceleration)
+        self._filtered_v = np.where(through, self._filtered_v + self.period_s * pull, velocity)
+        self._filtered_q = np.where(through, self._filtered_q + self.period_s * self._filtered_v, position)
+        forward = pull if self._feeds_acceleration else np.zeros_like(pull)
+        return self._filtered_q, self._filtered_v, np.where(through, forward, acceleration)
 
     def trip(self, joint: str) -> None:
         self._on_trip(self.names.index(joint))

@@ -18,7 +18,10 @@ from drivers.sim.faults import Saturate
 from drivers.sim.sensor import PerColumn, per_column
 from drivers.transports.can_bus import CanSettings
 
-__all__ = ["BusOptions", "DriveModel", "DriveOptions"]
+__all__ = ["ONE_INSTANT_S", "BusOptions", "DriveModel", "DriveOptions"]
+
+#: What is asked or told so near together [s] is measured together.
+ONE_INSTANT_S = 2e-4
 
 NonNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]

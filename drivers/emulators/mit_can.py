@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.emulators.axes import ImpedanceAxes
 from drivers.emulators.can_wire import CanWire
-from drivers.emulators.drive_model import DriveModel, DriveOptions
+from drivers.emulators.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions
 from drivers.emulators.emulator import Emulator
 from drivers.emulators.plant import Plant
 from drivers.errors import OptionError
@@ -156,12 +156,14 @@ class MitCan(Emulator[MitOptions, CanWire]):
 
     async def _listen(self) -> None:
         while True:
-            frames = await self.wire.receive()
-            t = self.plant.now()
-            measured = self._model.measure(t)
-            for frame in frames:
+            measured, measured_t = None, 0.0
+            for frame in await self.wire.receive():
                 if frame.extended or frame.remote or frame.error or len(frame.data) != 8:
                     continue
+                self.plant.advance(frame.host_ns)
+                t = self.plant.seconds(frame.host_ns)
+                if measured is None or t - measured_t > ONE_INSTANT_S:
+                    measured, measured_t = self._model.measure(t), t
                 if frame.id == _REGISTERS_ID:
                     await self._answer_register(frame.data, t, measured)
                     continue
@@ -169,7 +171,7 @@ class MitCan(Emulator[MitOptions, CanWire]):
                 if motor is not None:
                     motor.heard = t
                     self._obey(motor, frame.data, t)
-                    await self._report(motor, measured)
+                    await self._report(motor, measured, t)
 
     def _obey(self, motor: _Motor, data: bytes, t: float) -> None:
         if data[:7] == b"\xff" * 7:
@@ -202,7 +204,7 @@ class MitCan(Emulator[MitOptions, CanWire]):
             motor.enabled = False
             self._stages.disable(motor.index, t)
 
-    async def _report(self, motor: _Motor, measured: tuple[NDArray[np.float64], ...]) -> None:
+    async def _report(self, motor: _Motor, measured: tuple[NDArray[np.float64], ...], t: float) -> None:
         q, v, torque = (float(values[motor.index]) for values in measured)
         side, config = motor.config.direction, motor.config
         wrap = motor.dialect == "ak"
@@ -219,7 +221,7 @@ class MitCan(Emulator[MitOptions, CanWire]):
             data = bytes([head & 0xFF]) + packed + bytes([35, 40])
         else:
             data = bytes([config.motor & 0xFF]) + packed + struct.pack("<bB", 35, error)
-        await self.wire.send(CanFrame(motor.reply, data))
+        await self.wire.send(CanFrame(motor.reply, data), at=t)
 
     async def _answer_register(
         self, data: bytes, t: float, measured: tuple[NDArray[np.float64], ...]
@@ -230,7 +232,7 @@ class MitCan(Emulator[MitOptions, CanWire]):
             return
         motor.heard = t
         if operation == _REFRESH:
-            await self._report(motor, measured)
+            await self._report(motor, measured, t)
             return
         if register not in motor.registers or operation not in (_QUERY, _WRITE):
             return

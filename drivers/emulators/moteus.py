@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.emulators.axes import Axes
 from drivers.emulators.can_wire import CanWire
-from drivers.emulators.drive_model import DriveModel, DriveOptions, Positive
+from drivers.emulators.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions, Positive
 from drivers.emulators.emulator import Emulator
 from drivers.emulators.plant import Plant
 from drivers.errors import OptionError
@@ -149,23 +149,26 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
 
     async def _listen(self) -> None:
         while True:
-            frames = await self.wire.receive()
-            t = self.plant.now()
-            measured = self._model.measure(t)
-            for frame in frames:
+            measured, measured_t = None, 0.0
+            for frame in await self.wire.receive():
                 servo = self._by_number.get(frame.id & 0x7F)
                 if servo is None or frame.remote or frame.error or frame.id & 0x80:
                     continue
+                self.plant.advance(frame.host_ns)
+                t = self.plant.seconds(frame.host_ns)
+                if measured is None or t - measured_t > ONE_INSTANT_S:
+                    measured, measured_t = self._model.measure(t), t
                 reply = self._execute(servo, frame.data, t, measured)
                 if frame.id & 0x8000:
-                    await self._reply(servo, frame.id >> 8 & 0x7F, reply)
+                    await self._reply(servo, frame.id >> 8 & 0x7F, reply, t)
 
-    async def _reply(self, servo: _Servo, to: int, data: bytes) -> None:
+    async def _reply(self, servo: _Servo, to: int, data: bytes, t: float) -> None:
         identifier = servo.config.number << 8 | to
         length = next(length for length in FD_LENGTHS if length >= len(data))
         extended = identifier > 0x7FF
         padded = data.ljust(length, b"\x50")
-        await self.wire.send(CanFrame(identifier, padded, extended=extended, fd=True, bitrate_switch=True))
+        frame = CanFrame(identifier, padded, extended=extended, fd=True, bitrate_switch=True)
+        await self.wire.send(frame, at=t)
 
     def _execute(
         self, servo: _Servo, data: bytes, t: float, measured: tuple[NDArray[np.float64], ...]

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from drivers.emulators.axes import Axes
 from drivers.emulators.can_wire import CanWire
-from drivers.emulators.drive_model import DriveModel, DriveOptions, Positive
+from drivers.emulators.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions, Positive
 from drivers.emulators.emulator import Emulator
 from drivers.emulators.plant import Plant
 from drivers.errors import OptionError
@@ -62,6 +62,8 @@ class OdriveOptions(DriveOptions):
     heartbeat_rate_ms: Annotated[int, Field(ge=0)] = 100
     #: The axes' watchdog [s]; null: it is off.
     watchdog_timeout: Positive | None = 0.2
+    #: Of the input filter, a critically damped one of second order [rad/s]; it acts in input mode 3.
+    input_filter_bandwidth: Positive = 20.0
     #: Distance from the setpoint at which an axis gives up [rad at the joint].
     following_error: Positive = 0.2
 
@@ -111,7 +113,10 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             bandwidth_hz=options.bandwidth_hz,
             on_trip=self._on_trip,
             period_s=1.0 / options.servo_hz,
+            filter_hz=options.input_filter_bandwidth / (2.0 * math.pi),
+            forward=False,  # controller.config.inertia is 0
         )
+        stages.smoothed[:] = False
         self._stages = stages
         self._model = DriveModel(name, options, plant, stages)
         self.declare({}, {"motion": 0.0, "current": 0.5 * options.window_s})
@@ -152,13 +157,11 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             self._enter(axis, state, t)
         elif command == _SET_MODE:
             axis.mode = struct.unpack("<ii", data)
+            self._stages.smoothed[axis.index] = axis.mode[1] == _FILTER
         elif command == _INPUT_POS and axis.state == _CLOSED_LOOP and axis.mode[0] == _POSITION:
             turns, rate, _ = struct.unpack("<fhh", data)
             position, velocity = (turns - axis.config.zero) * axis.scale, 0.001 * rate * axis.scale
-            if axis.mode[1] == _FILTER:
-                self._smooth(axis, position, t)
-            else:
-                self._stages.steer(axis.index, t, position, velocity=velocity)
+            self._stages.steer(axis.index, t, position, velocity=velocity)
         elif command == _CLEAR and not axis.broken:
             axis.error = 0
         elif command == _ESTOP:
@@ -166,12 +169,6 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
         elif command == _REBOOT:
             self._disarm(axis, 0, t)
             axis.error = 0
-
-    def _smooth(self, axis: _Axis, position: float, t: float) -> None:
-        """The input filter, as a straight way to the setpoint within 20 ms."""
-        start = self._stages.setpoint(axis.index, t)
-        rate = (position - start) / 0.02
-        self._stages.steer(axis.index, t, start, rate=rate, velocity=rate, span=0.02)
 
     def _enter(self, axis: _Axis, state: int, t: float) -> None:
         if state == _CLOSED_LOOP and not axis.error and axis.state != _CLOSED_LOOP:
@@ -221,7 +218,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             while due and due[0][0] <= now:
                 t, index, command, period = due[0]
                 heapq.heapreplace(due, (t + period, index, command, period))
-                if measured is None or t - measured_t > 2e-4:  # messages so near together show one instant
+                if measured is None or t - measured_t > ONE_INSTANT_S:
                     measured, measured_t = self._model.measure(t), t
                 data = self._told(self._axes[index], command, measured)
                 if data is not None:

@@ -15,7 +15,7 @@ from drivers.block import Block, Validity
 from drivers.driver import Driver
 from drivers.emulators.wire_faults import Status, Truncate
 from drivers.errors import ConnectError, DeviceLost
-from drivers.sim.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence
+from drivers.sim.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
 
 
 def numbers(blocks: list[Block]) -> np.ndarray[Any, Any]:
@@ -109,6 +109,31 @@ async def test_what_comes_twice_or_late_is_not_yielded_again(stand, case, take):
         bench.inject(Late, delay_s=0.02, duration_s=0.05)
         blocks += (await take(driver, 10))[driver.streams[0].name]
         assert_nothing_twice(blocks)
+
+
+async def test_a_device_that_has_stopped_measuring_yields_nothing_as_new(stand, case):
+    """Its counter stands still: what it repeats is flagged, or left out and counted until it counts as lost."""
+    if case.wrap is None:
+        pytest.skip("has no clock")
+    async with stand() as bench, bench.driver(timeout_s=0.2) as driver:
+        blocks: list[Block] = []
+
+        async def read() -> None:
+            async for block in driver:
+                if block.stream is not driver.streams[0]:
+                    continue
+                blocks.append(block)
+                if len(blocks) == 3:
+                    bench.inject(Stuck)
+                if (block.validity == Validity.STALE).all():
+                    await driver.stop()
+
+        try:
+            await read()
+        except DeviceLost:
+            assert driver.counters.duplicate > 0
+        good = (stacked(blocks, "validity") == Validity.OK).all(axis=1)
+        assert (np.diff(stacked(blocks, "ticks")[good]) != 0).all(), "an old value came as a new one"
 
 
 async def test_silence_is_a_lost_device_that_can_be_entered_anew(stand, case, take):

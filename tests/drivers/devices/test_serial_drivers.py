@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from drivers.block import Validity
+from drivers.codecs.robotiq_2f import Fault
 from drivers.emulators.wire_faults import Status
 from drivers.errors import CommandError, ConnectError, DeviceFault, OptionError
 from drivers.sim.faults import Corrupt, Silence
@@ -147,6 +148,25 @@ async def test_gripper_picks_drops_and_releases(emulated, driver, bench):
         assert rows[-1] == pytest.approx([0.085, 0.0, 0.0], abs=1e-3)
         await gripper.stop()
         await reader
+
+
+async def test_gripper_is_its_own_watchdog(emulated, driver, bench):
+    """Fingers stop where they were sent, host or not; one that hears nothing says so, and keeps what it holds."""
+    async with (
+        emulated("robotiq_2f", objects={"bottle": BOTTLE}, activation_s=0.05) as fingers,
+        driver("robotiq_2f", fingers, port="x", speed=255) as gripper,
+    ):
+        await gripper.grip("bottle")
+        await read(gripper, 4)
+        fingers._heard -= 2.0  # as if nobody had spoken to it for two seconds
+        status, _, _ = await gripper._read()
+        assert status.fault == Fault.NO_COMMUNICATION
+        assert bench._held == 0.53
+        assert gripper.held
+        (block, *_) = await read(gripper, 1)  # and when somebody does, it is as before
+        assert (block.validity == Validity.OK).all()
+        await gripper.release()
+        assert bench._held == 0.0
 
 
 async def test_connecting_moves_nothing(emulated, driver):

@@ -133,7 +133,7 @@ class Stand:
     async def sleep(self, seconds: float) -> None:
         await self.clock.sleep_until(self.clock.now_ns() + round(seconds * 1e9))
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 40.0) -> None:
         """A bound that only a broken driver reaches."""
         async with asyncio.timeout(seconds):
             while not condition():
@@ -141,7 +141,7 @@ class Stand:
 
     async def until_sent(self, frame: CanFrame, condition: Callable[[], bool]) -> None:
         """Let the emulator say something besides, again and again, until it has been noticed."""
-        async with asyncio.timeout(10.0):
+        async with asyncio.timeout(40.0):
             while not condition():
                 await self.emulator.wire.send(frame)
                 await self.sleep(0.01)
@@ -200,12 +200,12 @@ def make_driver(kind: str) -> Callable[..., CanDrives[Any]]:
 
 
 @pytest.fixture
-def stand(kind: str) -> Callable[..., Any]:
+def stand(kind: str, steady_clock: Callable[[], RealClock]) -> Callable[..., Any]:
     """Puts a driver and its emulator on the bench; options besides those of the kind."""
 
     @asynccontextmanager
     async def make(emulator: Mapping[str, Any] | None = None, **options: Any) -> AsyncIterator[Stand]:
-        clock = RealClock()
+        clock = steady_clock()
         plant = Bench(clock, axes=AXES, posture=np.array(POSTURE))
         model = emulators.options_model(kind)
         chosen = model.model_validate(

@@ -79,3 +79,17 @@ async def test_the_watchdog_is_in_the_drive_when_it_is_armed(kind, stand):
             assert objects[0x6007, 0] == 3
         if kind == "mit_can":
             assert bench.emulator._motors[0].registers[9] == 10_000  # 50 us each
+
+
+class TestMoteus:
+    """A controller gets its watchdog with every command: there is none without."""
+
+    @pytest.fixture
+    def kind(self):
+        return "moteus"
+
+    async def test_every_command_brings_it(self, stand):
+        async with stand() as bench:
+            await bench.arm.arm()
+            assert [servo.timeout for servo in bench.emulator._servos] == pytest.approx([0.5, 0.5])
+            assert bench.arm.watchdog_s == 0.5
