@@ -42,6 +42,12 @@ class LinkChart:
         except np.linalg.LinAlgError:
             return None
 
+    def ten(self, x: Array) -> Array:
+        """Its ten numbers."""
+        values, vectors = np.linalg.eigh(self.spread * np.tensordot(x, _BASIS, axes=1))
+        turned = self.root @ vectors
+        return from_pseudo_inertia((turned * np.exp(values)) @ turned.T)
+
     def body(self, x: Array) -> tuple[Array, Array]:
         """Its ten numbers, and their derivative (10, 10)."""
         values, vectors = np.linalg.eigh(self.spread * np.tensordot(x, _BASIS, axes=1))
@@ -51,12 +57,10 @@ class LinkChart:
         mean = np.exp((values[:, None] + values[None, :]) / 2)
         slope = np.where(near, mean, (grown[:, None] - grown[None, :]) / np.where(near, 1.0, gap))
         turned = self.root @ vectors
-        ten = from_pseudo_inertia((turned * grown) @ turned.T)
-        derivative = np.empty((10, 10))
-        for k in range(10):
-            inner = slope * (vectors.T @ _BASIS[k] @ vectors)
-            derivative[:, k] = self.spread * from_pseudo_inertia(turned @ inner @ turned.T)
-        return ten, derivative
+        inner = slope * (vectors.T @ _BASIS @ vectors)
+        moved = turned @ inner @ turned.T
+        derivative = self.spread * np.array([from_pseudo_inertia(one) for one in moved]).T
+        return from_pseudo_inertia((turned * grown) @ turned.T), derivative
 
 
 def tangent(ten: Array, inertia: float, size: float, mass: float | None = None) -> Array | None:
@@ -136,9 +140,9 @@ class Chart:
 
     def body(self, link: str, x: Array) -> Array:
         """The ten numbers of a link at coordinates x (count,)."""
-        ten = self.links[link].body(x[self.layout.link(link)])[0]
+        ten = self.links[link].ten(x[self.layout.link(link)])
         if self.hand is not None and self.hand[0] == link:
-            ten = ten + self.hand[1].body(x[len(self.layout) :])[0]
+            ten = ten + self.hand[1].ten(x[len(self.layout) :])
         return ten
 
     def at(self, x: Array) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +36,35 @@ __all__ = ["choose"]
 CANDIDATES = 8
 PER_STEP = 2**0.5
 LEAST_MOTION = 2.0  # times the motion's bandwidth: below, much of it is lost
-MOST_LOST = 0.5  # of the data, at the filters' ends and at gaps
+MOST_LOST = 0.5  # of what the filters' ends and gaps leave at the best of the candidates
 WORSE = 1.05  # errors over the least
 POSITIONS = 0.05  # of a residual's power from noise of the positions
 LOUDER = 1.25  # a residual over the sensor's noise, against lower cut-offs
 UNKNOWN = 1e-2  # of a variance from the ridge alone
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """What the ends of pieces and gaps cost: `lengths` of the gaps [s], and the filters' ends times the cut-off."""
+
+    duration_s: float
+    lengths: Array
+    ends: float
+
+    @classmethod
+    def of(cls, data: Dataset, processing: Processing) -> Self:
+        """Of a dataset, with filters of a kind."""
+        steps = np.diff(data.t)
+        step = float(np.median(steps))
+        reach = 2 * processing.differentiator(1 / step).half + len(processing.taps(1 / step)) - 1
+        return cls(data.duration_s, steps[steps > MISSING * step], reach * step * processing.cutoff_hz)
+
+    def left(self, cutoff_hz: float) -> float:
+        """What is left of the data with a cut-off [s]."""
+        wide, narrow = (self.lengths[self.lengths > share / cutoff_hz] for share in (BRIDGED, BELIEVED))
+        guards = (len(narrow) - len(wide)) / cutoff_hz
+        lost = float(narrow.sum()) + guards + self.ends / cutoff_hz * (1 + len(wide))
+        return max(self.duration_s - lost, 0.0)
 
 
 @dataclass(frozen=True)
@@ -84,15 +109,16 @@ def choose(
     rate_hz = min(motion.rate_hz for motion in motions)
     longest_s = max(motion.duration_s for motion in motions)
     highest = min(max(STIFF_HZ, PER_BANDWIDTH[0] * bandwidth, EDGES / longest_s), 0.2 * rate_hz)
-    whole = sum(data.duration_s for data in datasets)
+    gaps = [_Gaps.of(data, guess) for data in datasets]
     left = {}
     for k in range(CANDIDATES):
         cutoff = float(f"{highest / PER_STEP**k:.3g}")
-        seconds = sum(_left(data, replace(guess, cutoff_hz=cutoff)) for data in datasets)
-        if cutoff >= LEAST_MOTION * bandwidth and seconds >= (1 - MOST_LOST) * whole:
-            left[cutoff] = seconds
+        if cutoff >= LEAST_MOTION * bandwidth:
+            left[cutoff] = sum(one.left(cutoff) for one in gaps)
+    most = max(left.values(), default=0.0)
+    left = {cutoff: seconds for cutoff, seconds in left.items() if seconds > MOST_LOST * most}
     if given is not None:
-        left[given.cutoff_hz] = max(sum(_left(data, given) for data in datasets), 1 / given.cutoff_hz)
+        left[given.cutoff_hz] = max(sum(one.left(given.cutoff_hz) for one in gaps), 1 / given.cutoff_hz)
     elif left and not any(one <= guess.cutoff_hz <= PER_STEP * one for one in left):
         # What the motion alone would have leaves too little between the gaps.
         guess = replace(guess, cutoff_hz=min(left, key=lambda one: abs(np.log(one / guess.cutoff_hz))))
@@ -193,18 +219,6 @@ def _errors(found: Look, processings: list[Processing], left_s: list[float]) -> 
             )
         )
     return errors
-
-
-def _left(data: Dataset, processing: Processing) -> float:
-    """What the filters' ends and gaps leave of a dataset [s]."""
-    steps = np.diff(data.t)
-    step = float(np.median(steps))
-    ends = (2 * processing.differentiator(1 / step).half + len(processing.taps(1 / step)) - 1) * step
-    gaps = steps[steps > MISSING * step]
-    wide, narrow = (gaps[gaps > share / processing.cutoff_hz] for share in (BRIDGED, BELIEVED))
-    guard = 1 / processing.cutoff_hz
-    lost = float(narrow.sum()) + guard * (len(narrow) - len(wide)) + ends * (1 + len(wide))
-    return max(data.duration_s - lost, 0.0)
 
 
 def _mean(values: Array) -> float:

@@ -7,12 +7,12 @@ gathered in bands. Least squares below a guessed cut-off, with the torques' dela
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import rfft, rfftfreq
+from scipy.fft import prev_fast_len, rfft, rfftfreq
 
 from identify.arrays import Array
 from identify.base import base_parameters
@@ -24,11 +24,12 @@ from identify.robot import Robot
 __all__ = ["Look", "look"]
 
 PARTS = 4
-PART_S = 5.0
+PART_S = 3.0
 SHORTEST = 64  # rows of a window
 ABOVE = 1.5  # a low-pass stops at this times its cut-off
 UNTOUCHED = 2.0  # a low-pass passes half its cut-off unchanged
-PER_BAND = 1.15  # ratio of a band's ends
+NOISE_SAMPLES = 10_000  # that show white noise
+PER_BAND = 1.2  # ratio of a band's ends
 ROUNDS = 5
 SETTLED_S = 1e-6
 INSTANTS = 16  # at which the regressor's derivative is looked at
@@ -72,12 +73,12 @@ class Look:
 class _Joint:
     """Bins of all windows one after the other, scaled so that their squares are powers.
 
-    rows (B, c) complex, of base parameters `to` (c,); torque (B,) complex; band (B,); frequency (B,) [Hz]
+    rows (B, c) complex, of base parameters `to` (c,); rate of torque (B,) complex; band (B,); frequency (B,) [Hz]
     """
 
     rows: NDArray[np.complex128]
     to: NDArray[np.int64]
-    torque: NDArray[np.complex128]
+    rate: NDArray[np.complex128]
     band: NDArray[np.int64]
     frequency: Array
 
@@ -100,17 +101,10 @@ def look(robot: Robot, datasets: Sequence[Dataset], guess: Processing, highest_h
     if joints is None:
         return None
     frequency, count = (edges[1:] + edges[:-1]) / 2, len(edges) - 1
-    gain = guess.gain(frequency, rate_hz)
-    base, delay_s = _fitted(robot, joints, gain)
-    if delay_s != 0.0:
-        torques = [[robot.regressor.layout.row(j).stop - 1] for j in range(len(joints))]
-        late = [_bins(windows, j, at, float(edges[-1]), delay_s)[0][:, 0] for j, at in enumerate(torques)]
-        joints = [replace(one, torque=torque) for one, torque in zip(joints, late, strict=True)]
-        base, delay_s = _fitted(robot, joints, gain, delay_s)
+    base, lefts = _fitted(robot, windows, joints, guess.gain(frequency, rate_hz), float(edges[-1]))
     squares = np.zeros((len(joints), count, len(base), len(base)))
     residual = np.zeros((len(joints), count))
-    for j, one in enumerate(joints):
-        left = one.torque * np.exp(2j * np.pi * delay_s * one.frequency) - one.rows @ base[one.to]
+    for j, (one, left) in enumerate(zip(joints, lefts, strict=True)):
         residual[j] = np.bincount(one.band, np.abs(left) ** 2, count)
         place = np.ix_(one.to, one.to)
         order = np.argsort(one.band, kind="stable")
@@ -128,7 +122,7 @@ def look(robot: Robot, datasets: Sequence[Dataset], guess: Processing, highest_h
         squares=squares,
         torque=torque,
         residual=residual / width,
-        floor=2 / rate_hz * white_noise(first.t, first.tau) ** 2,
+        floor=2 / rate_hz * white_noise(first.t[:NOISE_SAMPLES], first.tau[:NOISE_SAMPLES]) ** 2,
         base=base,
         pushed=pushed,
         noise=noise,
@@ -170,13 +164,16 @@ def _windows(blocks: list[RowBlock]) -> Iterator[RowBlock]:
     time = np.concatenate([block.time for block in blocks])
     table = np.concatenate([block.table for block in blocks])
     keep = np.concatenate([block.keep for block in blocks])
+    rates = np.concatenate([block.rates for block in blocks])
     steps = np.diff(time)
     breaks = np.flatnonzero(steps > 1.5 * np.median(steps)) if len(steps) else np.zeros(0, dtype=np.int64)
     for low, high in pairwise([0, *(breaks + 1).tolist(), len(time)]):
         if high - low >= SHORTEST:
-            part = slice(low, high)
-            empty = np.zeros((high - low, keep.shape[1], 0))
-            yield RowBlock(blocks[0].layout, np.arange(low, high), time[part], table[part], keep[part], empty)
+            count = prev_fast_len(high - low, real=True)
+            part = slice(low, low + count)
+            yield RowBlock(
+                blocks[0].layout, np.arange(count), time[part], table[part], keep[part], rates[part]
+            )
 
 
 def _taper(window: RowBlock, delay_s: float = 0.0) -> Array:
@@ -188,29 +185,31 @@ def _taper(window: RowBlock, delay_s: float = 0.0) -> Array:
 
 
 def _bins(
-    windows: list[RowBlock], joint: int, columns: list[int], highest_hz: float, delay_s: float = 0.0
+    windows: list[RowBlock], joint: int, values: list[Array], highest_hz: float, delay_s: float = 0.0
 ) -> tuple[NDArray[np.complex128], Array]:
-    """Columns of a joint's rows at their frequencies, windows one after the other: (B, c), and [Hz] (B,).
+    """Values (K, c) in each window at their frequencies, one after the other: (B, c), and [Hz] (B,).
 
-    Scaled so that squares are powers. With `delay_s`, what is that old is seen through a window that is as late.
+    Scaled so that squares are powers. What is `delay_s` old is seen through a window as late, and turned back.
     """
-    whole = sum(float(((_taper(window) * window.keep[:, joint]) ** 2).sum()) for window in windows)
+    masks = [_taper(window, delay_s) * window.keep[:, joint] for window in windows]
+    whole = sum(float(mask @ mask) for mask in masks)
     bins, frequencies = [], []
-    for window in windows:
+    for window, mask, value in zip(windows, masks, values, strict=True):
         count = len(window.time)
         frequency = rfftfreq(count, float(window.time[-1] - window.time[0]) / (count - 1))
         frequency = frequency[frequency < highest_hz]
-        mask = _taper(window, delay_s) * window.keep[:, joint]
-        found = rfft(window.table[:, columns] * mask[:, None], axis=0)[: len(frequency)]
+        found = rfft(value * mask[:, None], axis=0)[: len(frequency)]
         found *= np.sqrt(2 / (count * max(whole, 1e-300)))
         found[0] /= np.sqrt(2)
+        if delay_s != 0.0:
+            found *= np.exp(2j * np.pi * delay_s * frequency)[:, None]
         bins.append(found)
         frequencies.append(frequency)
     return np.concatenate(bins), np.concatenate(frequencies)
 
 
 def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint] | None:
-    """All joints' rows and torques at the frequencies of the bands; None where a joint has none."""
+    """All joints' rows at the frequencies of the bands; None where a joint has none."""
     layout, place = robot.regressor.layout, {c: i for i, c in enumerate(base_parameters(robot).independent)}
     joints = []
     for j in range(len(robot.joints)):
@@ -219,8 +218,9 @@ def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint
         part = layout.row(j)
         named = enumerate(layout.parameters[part].tolist(), part.start)
         pairs = [(c, place[k]) for c, k in named if k in place]
-        columns = [*(c for c, _ in pairs), part.stop - 1]
-        spectrum, frequency = _bins(windows, j, columns, float(edges[-1]))
+        columns = [c for c, _ in pairs]
+        values = [np.column_stack([window.table[:, columns], window.rates[:, j, 0]]) for window in windows]
+        spectrum, frequency = _bins(windows, j, values, float(edges[-1]))
         band = np.clip(np.searchsorted(edges, frequency, side="right") - 1, 0, len(edges) - 2)
         to = np.array([i for _, i in pairs], dtype=np.int64)
         joints.append(_Joint(spectrum[:, :-1], to, spectrum[:, -1], band, frequency))
@@ -244,45 +244,54 @@ def _modelled(robot: Robot, windows: list[RowBlock], base: Array, edges: Array) 
     return found / whole
 
 
-def _fitted(robot: Robot, joints: list[_Joint], gain: Array, delay_s: float = 0.0) -> tuple[Array, float]:
-    """Base parameters and the torques' delay [s] by least squares below a cut-off, joints by their residuals."""
-    size = len(base_parameters(robot).independent)
-    weighted = []
-    for one in joints:
-        rows = one.rows * gain[one.band, None]
-        real = np.concatenate([rows.real, rows.imag])
-        weighted.append((rows, real.T @ real))
-    weights, base = np.ones(len(joints)), np.zeros(size)
+def _fitted(
+    robot: Robot, windows: list[RowBlock], joints: list[_Joint], gain: Array, highest_hz: float
+) -> tuple[Array, list[NDArray[np.complex128]]]:
+    """Base parameters by least squares below a cut-off, joints by their residuals, and what is left of each torque.
+
+    The torques' delay is one more unknown (Gauss-Newton).
+    """
+    size, layout = len(base_parameters(robot).independent), robot.regressor.layout
+    rows = [_real(one.rows * gain[one.band, None]) for one in joints]
+    squares = [own.T @ own for own in rows]
+    measured = [[window.table[:, [at]] for window in windows] for at in layout.torques]
+    rates = [_real(one.rate * gain[one.band]) for one in joints]
+    weights, base, delay_s = np.ones(len(joints)), np.zeros(size), 0.0
     for _ in range(ROUNDS):
-        squares, moments = np.zeros((size + 1, size + 1)), np.zeros(size + 1)
-        for w, one, (rows, own) in zip(weights, joints, weighted, strict=True):
-            turned = gain[one.band] * one.torque * np.exp(2j * np.pi * delay_s * one.frequency)
-            rate = 2j * np.pi * one.frequency * turned
-            squares[np.ix_(one.to, one.to)] += w * own
-            across = -w * (rows.conj().T @ rate).real
-            squares[one.to, size] += across
-            squares[size, one.to] += across
-            squares[size, size] += w * float((np.abs(rate) ** 2).sum())
-            moments[one.to] += w * (rows.conj().T @ turned).real
-            moments[size] -= w * float((rate.conj() * turned).real.sum())
-        scale = np.sqrt(np.maximum(np.diag(squares), 1e-300))
-        system = squares / np.outer(scale, scale) + RIDGE * np.eye(size + 1)
-        found = np.linalg.solve(system, moments / scale) / scale
-        base, step = found[:-1], float(found[-1])
-        for j, (one, (rows, _)) in enumerate(zip(joints, weighted, strict=True)):
-            turned = gain[one.band] * one.torque * np.exp(2j * np.pi * (delay_s + step) * one.frequency)
-            left = float((np.abs(turned - rows @ base[one.to]) ** 2).sum())
-            weights[j] = 1 / max(left, 1e-12 * float((np.abs(turned) ** 2).sum()), 1e-30)
+        torques = [_bins(windows, j, own, highest_hz, delay_s)[0][:, 0] for j, own in enumerate(measured)]
+        system, moments = np.zeros((size + 1, size + 1)), np.zeros(size + 1)
+        passed = [_real(torque * gain[one.band]) for one, torque in zip(joints, torques, strict=True)]
+        for w, one, own, square, torque, rate in zip(
+            weights, joints, rows, squares, passed, rates, strict=True
+        ):
+            system[np.ix_(one.to, one.to)] += w * square
+            across = -w * (own.T @ rate)
+            system[one.to, size] += across
+            system[size, one.to] += across
+            system[size, size] += w * float(rate @ rate)
+            moments[one.to] += w * (own.T @ torque)
+            moments[size] -= w * float(rate @ torque)
+        scale = np.sqrt(np.maximum(np.diag(system), 1e-300))
+        found = np.linalg.solve(system / np.outer(scale, scale) + RIDGE * np.eye(size + 1), moments / scale)
+        base, step = found[:-1] / scale[:-1], float(found[-1] / scale[-1])
+        for j, (one, own, torque, rate) in enumerate(zip(joints, rows, passed, rates, strict=True)):
+            left = torque + step * rate - own @ base[one.to]
+            weights[j] = 1 / max(float(left @ left), 1e-12 * float(torque @ torque), 1e-30)
         delay_s += step
         if abs(step) < SETTLED_S:
             break
-    return base, delay_s
+    return base, [torque - one.rows @ base[one.to] for one, torque in zip(joints, torques, strict=True)]
+
+
+def _real(values: NDArray[np.complex128]) -> Array:
+    """Real parts and imaginary parts, one after the other: products of sums stay products of sums."""
+    return np.concatenate([values.real, values.imag])
 
 
 def _accelerations(data: Dataset, frequency: Array, rate_hz: float) -> Array:
     """Density of accelerations that noise of the measured positions, or velocities, makes, shape (n, F)."""
     measured, power = (data.q, 4) if data.dq is None else (data.dq, 2)
-    density = 2 / rate_hz * white_noise(data.t, measured) ** 2
+    density = 2 / rate_hz * white_noise(data.t[:NOISE_SAMPLES], measured[:NOISE_SAMPLES]) ** 2
     return np.outer(density, (2 * np.pi * frequency) ** power)
 
 

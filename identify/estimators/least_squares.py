@@ -32,10 +32,18 @@ def closest_to_prior(
     problem: Problem, weights: Array, *, metric: Array | None = None, information: Information | None = None
 ) -> Array:
     """The least-squares solution closest to the prior in a metric, shape (p, p) (default: the prior's)."""
+    return _closest(problem, weights, _seen(problem, metric), information)
+
+
+def _seen(problem: Problem, metric: Array | None = None) -> Array:
+    """S V1: the directions that torques depend on, shape (p, n_base)."""
     metric = problem.metric if metric is None else metric
-    R, z, _ = problem.stacked(weights, information)
     _, _, V = np.linalg.svd(problem.base.matrix @ metric, full_matrices=False)
-    seen = metric @ V.T
+    return metric @ V.T
+
+
+def _closest(problem: Problem, weights: Array, seen: Array, information: Information | None = None) -> Array:
+    R, z, _ = problem.stacked(weights, information)
     step, *_ = np.linalg.lstsq(R @ seen, z - R @ problem.start, rcond=RANK_TOLERANCE)
     return np.asarray(problem.start + seen @ step)
 
@@ -79,8 +87,9 @@ def joint_weights(problem: Problem) -> tuple[Array, int]:
     degrees = np.maximum(problem.information.rows - len(problem.base.names) / problem.joints, 1.0)
     weights = np.ones(problem.joints)
     sigma = np.zeros(problem.joints)
+    seen = _seen(problem)
     for rounds in range(1, MOST_ROUNDS + 1):  # noqa: B007
-        parameters = closest_to_prior(problem, weights)
+        parameters = _closest(problem, weights, seen)
         before, sigma = sigma, np.maximum(np.sqrt(problem.residual_squares(parameters) / degrees), least)
         weights = 1 / sigma**2
         if np.all(np.abs(sigma - before) <= SETTLED * sigma):

@@ -83,9 +83,9 @@ def spatial_inertia(ten: ArrayLike) -> Array:
 
 def from_pseudo_inertia(matrix: ArrayLike) -> Array:
     """The ten numbers of J."""
-    J = np.asarray(matrix, dtype=np.float64)
-    inertia = np.trace(J[:3, :3]) * np.eye(3) - J[:3, :3]
-    return np.concatenate([[J[3, 3]], J[:3, 3], [inertia[i, j] for i, j in _INERTIA]])
+    (a, b, c, x), (_, d, e, y), (_, _, f, z), (_, _, _, m) = np.asarray(matrix, dtype=np.float64).tolist()
+    trace = a + d + f
+    return np.array([m, x, y, z, trace - a, -b, trace - d, -c, -e, trace - f])
 
 
 def from_mass_com_inertia(mass: float, com: ArrayLike, inertia_com: ArrayLike) -> Array:
