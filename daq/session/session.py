@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ from daq.session.ledger import Ledger
 from daq.session.observer import Observer, Observers
 from daq.session.outcome import Outcome
 from daq.session.progress import Progress
+from daq.session.side_by_side import first_samples, start, watch_silence
 from daq.session.truth import write_truth
 from daq.trajectory.checks import Check
 from drivers.block import Block
@@ -50,9 +51,7 @@ __all__ = ["Session"]
 
 _log = logging.getLogger("heft.session")
 
-_FIRST_SAMPLE_NS = 2_000_000_000  # every stream must have begun within this
 _SETTLE_NS = 100_000_000  # after the last setpoint, so that the last samples arrive
-_WATCH_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
 _CLOCKS_EVERY = 5  # reports of progress between two of the devices' clocks
 
@@ -217,7 +216,7 @@ class Session:
 
     async def _perform(self, player: Player) -> None:
         """Everything that moves, in the order of the plan."""
-        await self._first_samples()
+        await first_samples(self._rig, self._clock, self._ledger, self._watch)
         arm = self._rig.actuators[0] if self._rig.actuators else None
         start = None if arm is None else await arm.position()
         plan = await asyncio.to_thread(make_plan, self.config, start, self._checks, self._draft)
@@ -272,19 +271,6 @@ class Session:
         for device in self._lost:
             self._ledger.fall_silent(device, self._clock.now_ns(), self.config.watch.stream_age_s)
 
-    async def _first_samples(self) -> None:
-        deadline_ns = self._clock.now_ns() + _FIRST_SAMPLE_NS
-        while not self._ledger.started:
-            if self._clock.now_ns() > deadline_ns:
-                silent = [a.stream for a in self._ledger.accounts if not a.received]
-                raise DeviceLost(
-                    silent[0].split(".")[0],
-                    f"no sample of {', '.join(silent)} within {_FIRST_SAMPLE_NS / 1e9:g} s; check that it streams",
-                )
-            await self._sleep(_WATCH_NS)
-        for driver in self._rig:
-            self._watch.expect(driver.streams, self._clock.now_ns())
-
     # -- the other tasks --------------------------------------------
 
     async def _open_channels(self, stack: AsyncExitStack) -> ControlClient:
@@ -294,24 +280,10 @@ class Session:
 
     def _start_tasks(self, stack: AsyncExitStack) -> None:
         work = {f"reader {driver.name}": self._read(driver) for driver in self._rig}
-        work["watch"] = self._watch_silence()
+        work["watch"] = watch_silence(self._clock, self._watch)
         work["progress"] = self._publish_progress()
         work["stop listener"] = self._listen_for_stop()
-        tasks = [asyncio.create_task(self._guarded(job), name=name) for name, job in work.items()]
-
-        async def end() -> None:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        stack.push_async_callback(end)
-
-    async def _guarded(self, job: Coroutine[Any, Any, None]) -> None:
-        """No task of a session ends in silence."""
-        try:
-            await job
-        except Exception as exc:
-            self._blame(exc)
+        start(stack, work, self._blame)
 
     async def _read(self, driver: Driver) -> None:
         try:
@@ -335,13 +307,6 @@ class Session:
         self._ledger.enter(block)
         self._source.block(block)
         self._observers.block(block)
-
-    async def _watch_silence(self) -> None:
-        """Look regularly whether every stream still comes."""
-        with self._clock.participant("watch"):
-            while True:
-                await self._sleep(_WATCH_NS)
-                self._watch.silent(self._clock.now_ns())
 
     async def _publish_progress(self) -> None:
         for number in itertools.count(1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -31,11 +31,12 @@ from daq.session.halt import halt
 from daq.session.ledger import Ledger
 from daq.session.observer import Observer, Observers
 from daq.session.progress import Progress
+from daq.session.side_by_side import first_samples, start, watch_silence
 from daq.trajectory.checks import Check, limit_checks, run_checks
 from daq.trajectory.trajectory import Trajectory
 from drivers.block import Block
 from drivers.driver import Actuator, Driver
-from drivers.errors import CommandError, DeviceLost, HeftError
+from drivers.errors import CommandError, HeftError
 from drivers.setpoints import Setpoints
 from drivers.stream import Stream
 
@@ -45,7 +46,6 @@ _log = logging.getLogger("heft.session")
 
 _LOOK_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
-_FIRST_SAMPLE_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Standby:
                 await stack.enter_async_context(self.rig)
                 self._enter(State.CONNECTED)
                 self._start_tasks(stack)
-                await self._first_samples()
+                await first_samples(self.rig, self._clock, self._ledger, self._watch)
                 await self._wait()
             except Exception as exc:
                 self._blame(exc)
@@ -166,21 +166,8 @@ class Standby:
             for stream in driver.streams:
                 self._ledger.expect(stream)
         work = {f"reader {driver.name}": self._read(driver) for driver in self.rig}
-        work |= {"watch": self._look(), "progress": self._tell_progress()}
-        tasks = [asyncio.create_task(self._guarded(job), name=name) for name, job in work.items()]
-
-        async def end() -> None:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        stack.push_async_callback(end)
-
-    async def _guarded(self, job: Coroutine[Any, Any, None]) -> None:
-        try:
-            await job
-        except Exception as exc:
-            self._blame(exc)
+        work |= {"watch": watch_silence(self._clock, self._watch), "progress": self._tell_progress()}
+        start(stack, work, self._blame)
 
     async def _read(self, driver: Driver) -> None:
         async for block in driver:
@@ -195,24 +182,6 @@ class Standby:
         self._ledger.enter(block)
         self._publisher.publish(block)
         self._observers.block(block)
-
-    async def _first_samples(self) -> None:
-        deadline_ns = self._clock.now_ns() + _FIRST_SAMPLE_NS
-        while not self._ledger.started:
-            if self._clock.now_ns() > deadline_ns:
-                silent = [a.stream for a in self._ledger.accounts if not a.received]
-                raise DeviceLost(
-                    silent[0].split(".")[0], f"no sample of {', '.join(silent)}; does it stream?"
-                )
-            await self._sleep(_LOOK_NS)
-        for driver in self.rig:
-            self._watch.expect(driver.streams, self._clock.now_ns())
-
-    async def _look(self) -> None:
-        with self._clock.participant("watch"):
-            while True:
-                await self._sleep(_LOOK_NS)
-                self._watch.silent(self._clock.now_ns())
 
     async def _tell_progress(self) -> None:
         while True:
