@@ -53,16 +53,10 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
 
 
 def _cutoff(found: Tradeoff) -> str:
-    """The cut-off's price, in a line."""
+    """Why this cut-off, in a line."""
     taken = found.taken
-    why = "given" if found.given else f"chosen, since {found.reason}"
-    others = [f"{one.std:.2f} at {one.cutoff_hz:.3g} Hz" for one in found.candidates if one is not taken]
-    return (
-        f"cut-off {taken.cutoff_hz:.3g} Hz {why}; it keeps {100 * taken.kept:.1f} % of the motion's torque; standard "
-        f"deviations would be {', '.join(others[:1] + others[-1:])} times these"
-        if others
-        else f"cut-off {taken.cutoff_hz:.3g} Hz {why}"
-    )
+    why = "given" if found.given else f"chosen ({found.reason})"
+    return f"cut-off {taken.cutoff_hz:.3g} Hz {why}: {100 * taken.kept:.1f} % of the motion's torque pass"
 
 
 def _rows(result: Result) -> str:

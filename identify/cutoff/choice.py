@@ -8,8 +8,8 @@ w_j weights by the residual below the cut-off, least squares has
 and noise of the positions biases it by -A^-1 N b (`identify.intervals.position_noise`). T is what filters and gaps
 leave of the data. The rule: of all cut-offs whose errors, both together, are within 5 % of the least, the highest: it
 has the most rows, by which residuals and delays are judged. But none at which more than a twentieth of any joint's
-residual is noise of the positions, or a residual is 25 % louder, against its sensor's noise, than at a lower cut-off:
-what comes in there is not the rigid arm. And none above the frequency at which arms bend.
+residual is noise of the positions, or a residual is 25 % louder, against its sensor's noise, than at a lower cut-off
+and than chance has it: what comes in there is not the rigid arm. And none above the frequency at which arms bend.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ MOST_LOST = 0.5  # of what the filters' ends and gaps leave at the best of the c
 WORSE = 1.05  # errors over the least
 POSITIONS = 0.05  # of a residual's power from noise of the positions
 LOUDER = 1.25  # a residual over the sensor's noise, against lower cut-offs
+CHANCE = 3.0  # standard deviations of a residual's size by chance, on top
+WINDOWED = 0.5  # of the look's seconds count: its windows fade in and out
 UNKNOWN = 1e-2  # of a variance from the ridge alone
 
 
@@ -132,7 +134,7 @@ def choose(
     known = np.all([one.known for one in errors], axis=0)
     if not known.any():
         return guess, None
-    number, reason = _rule(cutoffs, errors, known)
+    number, reason = _rule(cutoffs, errors, known, found.looked_s)
     if given is not None:
         number, reason = cutoffs.index(given.cutoff_hz), "given"
     spectrum = Spectrum(
@@ -161,14 +163,19 @@ def _candidate(cutoff_hz: float, one: _Errors, chosen: _Errors, known: NDArray[n
     )
 
 
-def _rule(cutoffs: list[float], errors: list[_Errors], known: NDArray[np.bool_]) -> tuple[int, str]:
+def _rule(
+    cutoffs: list[float], errors: list[_Errors], known: NDArray[np.bool_], looked_s: float
+) -> tuple[int, str]:
     """The number of the cut-off to take, and why none above it."""
     size = np.array([_mean(np.sqrt(one.variance + one.bias**2)[known]) for one in errors])
     best = int(np.argmin(size))
-    quietest = np.minimum.accumulate([one.loud for one in errors])
+    loud = np.maximum([one.loud for one in errors], 1.0)
+    # Of f hertz and T seconds, 2 f T numbers show a residual's size.
+    chance = CHANCE / np.sqrt(4 * np.array(cutoffs) * WINDOWED * looked_s)
     against: dict[int, str] = {}
     for i, one in enumerate(errors):
-        rise = float((np.maximum(one.loud, 1.0) / np.maximum(quietest[i], 1.0)).max())
+        rises = loud[i] / (loud[: i + 1] * (1 + chance[: i + 1, None]))
+        rise = float(rises.max())
         noise = float(one.position_noise.max())
         if size[i] > WORSE * size[best]:
             against[i] = f"errors are {100 * (size[i] / size[best] - 1):.0f} % larger"

@@ -7,7 +7,7 @@ gathered in bands. Least squares below a guessed cut-off, with the torques' dela
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.fft import prev_fast_len, rfft, rfftfreq
 from identify.arrays import Array
 from identify.base import base_parameters
 from identify.dataset import Dataset, Processing, RowBlock, filtered_rows, survey
+from identify.dataset.bridging import MISSING
 from identify.dataset.noise import white_noise
 from identify.errors import DataError
 from identify.robot import Robot
@@ -26,6 +27,7 @@ __all__ = ["Look", "look"]
 PARTS = 4
 PART_S = 3.0
 SHORTEST = 64  # rows of a window
+FADE_S = 0.15  # beside what is left out
 ABOVE = 1.5  # a low-pass stops at this times its cut-off
 UNTOUCHED = 2.0  # a low-pass passes half its cut-off unchanged
 NOISE_SAMPLES = 10_000  # that show white noise
@@ -90,7 +92,8 @@ def look(robot: Robot, datasets: Sequence[Dataset], guess: Processing, highest_h
     windows: list[RowBlock] = []
     for part in _parts(datasets):
         try:
-            windows += _windows(list(filtered_rows(robot, part, wide, survey(robot, part, guess))))
+            found = replace(survey(robot, part, guess), gaps=_holes(part.t, 0.5 / wide.cutoff_hz))
+            windows += _windows(list(filtered_rows(robot, part, wide, found)))
         except DataError:  # too short, or nothing moves there
             continue
     if not windows:
@@ -149,6 +152,13 @@ def _parts(datasets: Sequence[Dataset]) -> Iterator[Dataset]:
             continue
 
 
+def _holes(t: Array, margin_s: float) -> tuple[tuple[float, float], ...]:
+    """Where samples are missing, and a margin [s]: at high frequencies no bridge is to be believed."""
+    steps = np.diff(t)
+    at = np.flatnonzero(steps > MISSING * np.median(steps))
+    return tuple((float(t[i]) - margin_s, float(t[i + 1]) + margin_s) for i in at)
+
+
 def _bands(window_s: float, highest_hz: float) -> Array:
     """Edges of bands [Hz], shape (F + 1,): as wide as the shortest window resolves, or a share of the frequency."""
     edges = [0.0]
@@ -184,6 +194,22 @@ def _taper(window: RowBlock, delay_s: float = 0.0) -> Array:
     return np.sin(np.pi * np.clip(at, 0.0, 1.0)) ** 2
 
 
+def _faded(window: RowBlock, joint: int, delay_s: float) -> Array:
+    """Zero where a joint's rows are left out, one away from there, `delay_s` later, shape (K,).
+
+    It fades, so that what a delay moves at its edges stays slow.
+    """
+    keep, count = window.keep[:, joint], len(window.time)
+    if keep.all():
+        return np.ones(count)
+    rows, never = np.arange(count), 2 * count
+    before = rows - np.maximum.accumulate(np.where(keep, -never, rows))
+    after = np.minimum.accumulate(np.where(keep, never, rows)[::-1])[::-1] - rows
+    step = float(window.time[-1] - window.time[0]) / (count - 1)
+    near = np.clip(np.minimum(before, after) * step / FADE_S, 0.0, 1.0)
+    return np.interp(rows - delay_s / step, rows, np.sin(np.pi / 2 * near) ** 2)
+
+
 def _bins(
     windows: list[RowBlock], joint: int, values: list[Array], highest_hz: float, delay_s: float = 0.0
 ) -> tuple[NDArray[np.complex128], Array]:
@@ -191,7 +217,7 @@ def _bins(
 
     Scaled so that squares are powers. What is `delay_s` old is seen through a window as late, and turned back.
     """
-    masks = [_taper(window, delay_s) * window.keep[:, joint] for window in windows]
+    masks = [_taper(window, delay_s) * _faded(window, joint, delay_s) for window in windows]
     whole = sum(float(mask @ mask) for mask in masks)
     bins, frequencies = [], []
     for window, mask, value in zip(windows, masks, values, strict=True):
@@ -213,7 +239,7 @@ def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint
     layout, place = robot.regressor.layout, {c: i for i, c in enumerate(base_parameters(robot).independent)}
     joints = []
     for j in range(len(robot.joints)):
-        if not any(window.keep[:, j].any() for window in windows):
+        if not any(_faded(window, j, 0.0).any() for window in windows):
             return None
         part = layout.row(j)
         named = enumerate(layout.parameters[part].tolist(), part.start)
