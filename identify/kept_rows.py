@@ -12,7 +12,7 @@ from identify.dataset.on_disk import OnDisk
 
 __all__ = ["KeptRows"]
 
-IN_MEMORY = 12_000_000  # bytes; what comes after lies on disk
+IN_MEMORY = 12_000_000  # bytes; more lie on disk
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +39,23 @@ class KeptRows:
     def add(self, block: RowBlock) -> None:
         """One more."""
         self._bytes += block.table.nbytes + block.rates.nbytes
-        if self._bytes <= IN_MEMORY:
-            self._blocks.append(block)
-            return
+        self._blocks.append(block)
+        if self._bytes > IN_MEMORY:
+            start = 0 if self._tables is None else -1
+            self._blocks[start:] = [self._on_disk(one) for one in self._blocks[start:]]
+
+    def _on_disk(self, block: RowBlock | _Place) -> RowBlock | _Place:
+        """Its tables are put behind the others."""
+        if isinstance(block, _Place):
+            return block
         rows = np.concatenate([block.table, block.rates.reshape(len(block.rates), -1)], axis=1)
+        start = 0 if self._tables is None else len(self._tables)
         if self._tables is None:
             self._tables = OnDisk(rows)
-            start = 0
         else:
-            start = len(self._tables)
             self._tables.append(rows)
-        bare = replace(block, table=block.table[:0], rates=block.rates[:0])
-        self._blocks.append(_Place(bare, start, start + len(rows)))
+        bare = replace(block, table=block.table[:0].copy(), rates=block.rates[:0].copy())
+        return _Place(bare, start, start + len(rows))
 
     def __iter__(self) -> Iterator[RowBlock]:
         for one in self._blocks:
