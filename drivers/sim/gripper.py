@@ -30,12 +30,14 @@ class GripperOptions(DeviceOptions):
     moving_current: NonNegative = 0.15
     holding_current: NonNegative = 0.4
     current_noise: NonNegative = 0.01
+    #: Whether its states say that something is held; those of many do not, and a controller tells it by MQTT.
+    detects: bool = True
     #: What there is to pick up, by name.
     objects: Annotated[dict[str, ObjectOptions], Field(default_factory=dict)]
 
 
 class SimGripper(SimDevice, Gripper):
-    """Yields `NAME.state`: opening [m], current [A], object detected (0 or 1).
+    """Yields `NAME.state`: opening [m], current [A], object detected (0 or 1; only where it `detects`).
 
     An object is held from the moment the fingers touch it to the moment they begin to open.
     """
@@ -50,12 +52,13 @@ class SimGripper(SimDevice, Gripper):
             (0.0, options.stroke, options.stroke)
         ]  # start [s], from, to [m]
         self._holding: list[tuple[float, bool]] = [(0.0, False)]
+        width = 3 if options.detects else 2
         sensor = Sensor.draw(
             self._rng("bias"),
-            noise=np.array([0.0, options.current_noise, 0.0]),
-            bias=np.zeros(3),
-            drift=np.zeros(3),
-            resolution=np.array([1e-5, 1e-3, 1.0]),
+            noise=np.array([0.0, options.current_noise, 0.0])[:width],
+            bias=np.zeros(width),
+            drift=np.zeros(width),
+            resolution=np.array([1e-5, 1e-3, 1.0])[:width],
         )
         stream = Stream(
             name=f"{name}.state",
@@ -63,7 +66,7 @@ class SimGripper(SimDevice, Gripper):
                 Column("fingers", "opening", "m", 1e-5, raw_unit="count"),
                 Column("fingers", "current", "A", 1e-3, raw_unit="mA"),
                 Column("object", "detected", "1"),
-            ),
+            )[:width],
             rate_hz=options.rate_hz,
             dtype="<i4",
             tick_hz=options.tick_hz,
@@ -108,7 +111,7 @@ class SimGripper(SimDevice, Gripper):
         held = np.array([h for _, h in self._holding])[self._latest(self._holding, t)]
         moving = np.abs(opening - goal) > 1e-9
         current = np.where(moving, options.moving_current, np.where(held, options.holding_current, 0.0))
-        return [np.column_stack([opening, current, held])]
+        return [np.column_stack([opening, current, held] if options.detects else [opening, current])]
 
     @staticmethod
     def _latest(events: Sequence[tuple[float, ...]], t: NDArray[np.float64]) -> NDArray[np.intp]:
