@@ -109,6 +109,21 @@ class Processing:
             smoothing = low_pass(middle, rate_hz, width, POSITION_ATTENUATION_DB)
         return central(smoothing, 1 / rate_hz, self.order or 8)
 
+    def bias(self, frequency: Array, rate_hz: float) -> Array:
+        """Relative error of accelerations at frequencies [Hz] (F,): what differentiator and smoothing do to a sine.
+
+        Zero for `fourier`, whose series is differentiated exactly.
+        """
+        if self.derivative == "fourier":
+            return np.zeros(len(frequency))
+        second = self.differentiator(rate_hz).second
+        half = len(second) // 2
+        turn = 2 * np.pi * np.asarray(frequency) / rate_hz
+        found = (
+            second[half] + 2 * np.cos(np.multiply.outer(turn, np.arange(1, half + 1))) @ second[half + 1 :]
+        )
+        return np.asarray(found / -((turn * rate_hz) ** 2) - 1)
+
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return asdict(self) | {"trim_s": list(self.trim_s)}

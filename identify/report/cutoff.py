@@ -60,14 +60,15 @@ def _table(found: Tradeoff) -> str:
     return table(
         [
             "cut-off",
-            "motion\u2019s torque kept",
-            "standard deviations, relative",
-            "bias, in standard deviations",
-            "residual from noise of positions",
-            "residual over sensor\u2019s noise",
+            "torque kept",
+            "std, relative",
+            "bias, in std",
+            "positions\u2019 share",
+            "residual / sensor",
         ],
         rows,
-        caption="What each cut-off keeps and costs; shares and ratios of the joint where they are worst",
+        caption="What each cut-off keeps of the motion\u2019s torque; standard deviations (std); what noise of the "
+        "positions biases, and makes of a residual; residual over the sensor\u2019s noise. The worst joint of each",
         numeric=range(1, 6),
     )
 

@@ -97,3 +97,41 @@ def test_mistakes(options: dict[str, object], message: str) -> None:
 def test_as_json_and_back() -> None:
     processing = Processing(12.5, window="butterworth", trim_s=(0.5, 1.0))
     assert Processing.from_dict(processing.to_dict()) == processing
+
+
+@pytest.mark.parametrize("rate_hz", [100.0, 250.0, 1000.0])
+@pytest.mark.parametrize(
+    ("options", "quarter", "half"),
+    [
+        ({}, 1e-6, 1e-6),
+        ({"order": 2}, 2e-3, 6e-3),
+        ({"derivative": "savitzky_golay"}, 6e-4, 9e-3),
+        ({"window": "butterworth"}, 3e-5, 5e-3),
+        ({"derivative": "fourier", "period_s": 5.0}, 0.0, 0.0),
+    ],
+)
+def test_the_bias_of_each_differentiator_is_bounded(
+    rate_hz: float, options: dict[str, object], quarter: float, half: float
+) -> None:
+    """Of accelerations of motion at a quarter and at half of the cut-off, which is a twelfth of the rate at most."""
+    processing = Processing(8.0, **options)  # type: ignore[arg-type]
+    found = np.abs(processing.bias(np.array([2.0, 4.0]), rate_hz))
+    assert found[0] <= quarter
+    assert found[1] <= half
+
+
+@pytest.mark.parametrize("options", [{}, {"derivative": "savitzky_golay"}, {"window": "butterworth"}])
+def test_gain_and_bias_are_what_filters_do_to_a_sine(options: dict[str, object]) -> None:
+    processing, t = Processing(10.0, **options), np.arange(4000) * 1e-3  # type: ignore[arg-type]
+    frequency = np.array([3.0, 7.0, 11.0])
+    for f, gain, bias in zip(
+        frequency, processing.gain(frequency, 1e3), processing.bias(frequency, 1e3), strict=True
+    ):
+        sine = np.sin(2 * np.pi * f * t)
+        middle = slice(1500, 2500)
+        smooth = np.convolve(sine, processing.taps(1e3), "same")[middle]
+        np.testing.assert_allclose(smooth, gain * sine[middle], atol=1e-9)
+        differentiator = processing.differentiator(1e3)
+        second = differentiator.apply(sine[None])[2][0]
+        expected = -((2 * np.pi * f) ** 2) * (1 + bias) * sine[differentiator.half : -differentiator.half]
+        np.testing.assert_allclose(second, expected, atol=1e-6 * (2 * np.pi * f) ** 2)
