@@ -1,15 +1,22 @@
-"""Payload identification: how fast, how close, and whether the intervals hold.
+"""Payload identification: how fast, how soon, how close, and whether the intervals hold.
 
-Pick-ups of 0.3 to 3 kg on a simulated wrist sensor (point masses; 0.05 N and 2 mN m at 1 kHz, bias with drift, 3 ms of
-delay known to 0.1 ms, noisy accelerations): half a second standing still, then five seconds of motion.
-Then two sessions on the simulated rig (`payload_rig.py`).
-Run: `python benchmarks/payload.py [pick-ups]`.
+    python benchmarks/payload.py [--pickups 100] [--no-live]
+
+Speed and coverage on a simulated wrist sensor (point masses; 0.05 N and 2 mN m at 1 kHz, bias with drift, 3 ms of delay
+known to 0.1 ms, noisy accelerations): half a second standing still, then five seconds of motion. Then
+`heft payload --live` beside `configs/sessions/pick_and_weigh.yaml` on the simulated rig in real time: from the
+gripper's event to the first estimate by the host's clock, and its recordings weighed once more. The rig's campaign is
+`benchmarks/coverage.py --rigs payload`. Exit code 1 where a bound is missed.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
+import json
+import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -17,13 +24,15 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from payload_rig import rig
 
+from heft.configs import CONFIGS
 from identify.consistency import consistency
 from identify.payload import PayloadEstimate, PayloadEstimator, WristSensor, fit_wrench, principal_inertia
 
 SENSOR = WristSensor(delay_std=1e-4)
 RATE_HZ = 1000
+LEAST_RATE = 20_000.0  # samples/s per core
+LATEST_S = 0.1  # from the gripper's event to the first estimate
 
 
 def simulator() -> ModuleType:
@@ -46,21 +55,25 @@ def grasped(run: Any, gravity: Any = (0.0, 0.0, -9.81)) -> PayloadEstimator:
     return estimator
 
 
-def speed(run: Any) -> None:
-    """Processor time of updates and of estimates, against the sensor's own time."""
+def speed(run: Any) -> bool:
+    """Processor time of updates and of estimates, against the sensor's own time; whether updates are fast enough."""
     start, end = run.time[run.picked], run.time[-1]
+    slowest = np.inf
     for name, gravity in (("gravity known", (0.0, 0.0, -9.81)), ("gravity estimated", None)):
         for block in (20, 100):
-            estimator = grasped(run, gravity)
             blocks = [run.samples(at, at + block / RATE_HZ) for at in np.arange(start, end, block / RATE_HZ)]
             count = sum(len(one["time"]) for one in blocks)
-            begin = time.process_time()
-            for one in blocks:
-                estimator.update(**one)
-            spent = time.process_time() - begin
+            best = np.inf
+            for _ in range(3):
+                estimator = grasped(run, gravity)
+                begin = time.process_time()
+                for one in blocks:
+                    estimator.update(**one)
+                best = min(best, time.process_time() - begin)
+            slowest = min(slowest, count / best)
             print(
-                f"update, {name}, blocks of {block}: {count / spent:,.0f} samples/s per core, "
-                f"{count / RATE_HZ / spent:.0f} times real time"
+                f"update, {name}, blocks of {block}: {count / best:,.0f} samples/s per core, "
+                f"{count / RATE_HZ / best:.0f} times real time"
             )
         estimator = grasped(run, gravity)
         spent, estimates = 0.0, 0
@@ -73,15 +86,11 @@ def speed(run: Any) -> None:
             f"estimate, {name}: {1000 * spent / estimates:.1f} ms each, "
             f"ten a second take {10 * spent / estimates:.0%} of a core"
         )
-    estimator = grasped(run)
-    begin = time.perf_counter()
-    estimator.update(**run.samples(start, start + 0.02))
-    estimator.estimate()
-    print(f"first estimate: 20 ms of samples and {1000 * (time.perf_counter() - begin):.1f} ms of work")
     part = {name: values[run.picked :] for name, values in run.kinematics.items()}
     begin = time.process_time()
     fit_wrench(wrench=run.wrench[run.picked :], gripper=run.gripper.ten, **part)
     print(f"fit_wrench: {1000 * (time.process_time() - begin):.0f} ms for {len(part['rotation'])} samples")
+    return bool(slowest >= LEAST_RATE)
 
 
 def follow(run: Any) -> tuple[PayloadEstimate, PayloadEstimate, bool]:
@@ -129,12 +138,47 @@ def coverage(source: ModuleType, count: int) -> bool:
     return bool(kept and consistent and all(0.90 <= share <= 0.99 for share in shares.values()))
 
 
+def heft(*arguments: str) -> str:
+    """Standard output of the command line."""
+    done = subprocess.run(
+        [sys.executable, "-m", "heft.main", *arguments], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def live() -> bool:
+    """Three pick-ups in real time: how soon they are told, and whether their recordings say the same."""
+    session = CONFIGS / "sessions" / "pick_and_weigh.yaml"
+    with tempfile.TemporaryDirectory(prefix="heft-") as name:
+        said = heft("payload", "--live", str(session), "--json", "--out", name)
+        told = [json.loads(line) for line in said.splitlines()]
+        waits = [1000 * facts["latency_s"] for facts in told if "latency_s" in facts]
+        print(
+            f"live, from the gripper's event to the first estimate: median {np.median(waits):.0f} ms, "
+            f"longest of {len(waits)} {max(waits):.0f} ms"
+        )
+        last = {facts["number"]: facts for facts in told}
+        apart = []
+        for number, facts in last.items():
+            file = Path(name) / f"pickup-{number:03d}.mcap"
+            (again,) = json.loads(heft("payload", str(file), "--json"))["payloads"]
+            apart.append(abs(again["mass"] - facts["mass"]) / facts["std"]["mass"])
+            apart += list(np.abs(np.subtract(again["com"], facts["com"])) / np.array(facts["std"]["com"]))
+    print(f"live and its own recordings: at most {max(apart):.2f} standard deviations apart")
+    return bool(max(waits) < 1000 * LATEST_S and max(apart) < 1 and len(last) == 3)
+
+
 def main() -> int:
     """0 if all that is promised was kept."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--pickups", type=int, default=100)
+    parser.add_argument("--no-live", action="store_true", help="leave out what needs the machine for itself")
+    arguments = parser.parse_args()
     source = simulator()
-    speed(source.pick_up(3))
-    kept = coverage(source, int(sys.argv[1]) if len(sys.argv) > 1 else 100)
-    return 0 if rig(2) and kept else 1
+    kept = speed(source.pick_up(3))
+    kept &= coverage(source, arguments.pickups)
+    kept &= arguments.no_live or live()
+    return 0 if kept else 1
 
 
 if __name__ == "__main__":

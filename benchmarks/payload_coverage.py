@@ -48,7 +48,11 @@ def drawn_object(rng: np.random.Generator) -> dict[str, Any]:
     axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     inertia = axes @ np.diag(second.sum() - second) @ axes.T
     reach = min(0.06, 0.09 / mass)
-    com = [rng.uniform(-reach, reach), rng.uniform(-reach, reach), rng.uniform(0.1, 0.2)]
+    com = [
+        rng.uniform(-reach, reach),
+        rng.uniform(-reach, reach),
+        rng.uniform(0.1, min(0.2, 0.45 / mass)),
+    ]  # what the sensor can bear
     places = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
     return {
         "mass": mass,

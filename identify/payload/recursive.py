@@ -22,6 +22,9 @@ from identify.payload.wrench import differential_terms
 
 __all__ = ["PayloadEstimator", "WristSensor"]
 
+_NOISE = 3.0  # times the noise of accelerations: more than that is motion
+_DISTORTED = 0.2  # part of quick motion that filters get wrong
+_HEAVY = (1.0, 0.15)  # [kg], [m] of a load that this is weighed for
 _MEMORY_S = (
     0.008  # of the noise in accelerations that a filter of 25 Hz has left: rms of its integral over its own
 )
@@ -133,7 +136,8 @@ class PayloadEstimator(LoadEstimator):
 
         Both sides of the equation of motion are averaged, so nothing is approximated (it is the integral form, 004,
         Eq. 25 to 27: a mean acceleration is a difference of velocities); what is left out is vibration, and most of
-        the noise in the accelerations, which is the larger the quicker it is. A parabola shows that noise.
+        the noise in the accelerations, which is the larger the quicker it is. A parabola shows that noise, and
+        motion too quick for the filter that the accelerations come from: such a chunk counts less.
         """
         s, (parts, count, _) = self.sensor, chunks.shape
         basis, slope = parabolas(chunks[:, :, 0])
@@ -147,6 +151,7 @@ class PayloadEstimator(LoadEstimator):
         rest = accelerations - basis @ (back @ accelerations)
         white = np.sum(rest**2, axis=1) / max(count - order, 1)
         gain = np.sum(slope[:, 0] ** 2, axis=1)
+        weights = self._weights(white, count)
         slowness = min(1.0, 2 * (_MEMORY_S / span) ** 2)
         wrench = back[:, :1] @ chunks[:, :, 10:16]
         ones = basis.sum(axis=1)[:, :1]
@@ -162,8 +167,34 @@ class PayloadEstimator(LoadEstimator):
             )
             for part in range(parts):
                 seen = channels.column_noise(white[part, 3:].mean(), white[part, :3].mean(), gain[part])
-                blocks[part].append((ones[part], rows[part], values[part], seen, count * slowness * slow))
+                w = weights[part, side]
+                blocks[part].append(
+                    (
+                        w * ones[part],
+                        w * rows[part],
+                        w * values[part],
+                        w**2 * seen,
+                        w**2 * count * slowness * slow,
+                    )
+                )
         return blocks
+
+    def _weights(self, quick: Array, count: int) -> Array:
+        """What each chunk counts for force and torque, shape (parts, 2); `quick` (parts, 6) is the mean square of the
+        angular and linear accelerations that a parabola leaves: beyond their noise, a part of it is wrong.
+        """
+        s = self.sensor
+        angular, linear = (
+            np.maximum(quick[:, part].mean(axis=1) - (_NOISE * noise) ** 2, 0.0) * _DISTORTED**2 * count
+            for part, noise in (
+                (slice(0, 3), s.angular_acceleration_noise),
+                (slice(3, 6), s.linear_acceleration_noise),
+            )
+        )
+        mass, arm = _HEAVY
+        force = mass**2 * (linear + arm**2 * angular) / s.force_noise**2
+        torque = (mass * arm) ** 2 * (linear + arm**2 * angular) / s.torque_noise**2
+        return np.asarray(1 / np.sqrt(1 + np.stack([force, torque], axis=1)))
 
     def _down(self) -> Array:
         if self._gravity is not None:
