@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from identify.payload.covariance import (
     prior_precision,
 )
 from identify.payload.estimate import PayloadEstimate
-from identify.payload.posterior import Point, maximise
+from identify.payload.posterior import Evidence, Point, maximise
 from identify.payload.prior import ObjectPrior
 from identify.payload.track import Track
 
 __all__ = ["Publication", "publish"]
 
-_PASSES = 2  # the second with what the first said of unexcited directions
+_PASSES = 4  # each with what the one before said of noise and of unexcited directions
+_SAME_NOISE = 1.2  # a factor in the noise that moves no estimate
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,12 @@ def publish(
     evidence = [track.evidence(point) for track in tracks]
     for _ in range(_PASSES):
         point = maximise(evidence, prior, point, delay_std=delay_std, free_gravity=free_gravity)
+        for track in tracks:
+            track.judge(point)
         before, evidence = evidence, [track.evidence(point) for track in tracks]
-        if all(np.array_equal(a.z, b.z) for a, b in zip(before, evidence, strict=True)):
-            break  # all is excited: nothing was taken from the estimate itself
+        if all(_alike(a, b) for a, b in zip(before, evidence, strict=True)):
+            break
     point = Point(kept_inside(point.body), point.delay, point.gravity)
-    for track in tracks:
-        track.judge(point)
-    evidence = [replace(one, noise=track.noise) for one, track in zip(evidence, tracks, strict=True)]
     scale = prior.scale(point.body.mass, float(point.body.moments.max()))
     columns = free_columns(point, delayed=delay_std is not None, free_gravity=free_gravity)
     precision = data_precision(evidence, point, columns)
@@ -83,4 +83,11 @@ def publish(
             noise=tuple(track.noise for track in tracks),
         ),
         point,
+    )
+
+
+def _alike(before: Evidence, after: Evidence) -> bool:
+    """Whether nothing was taken from the estimate itself that would change it."""
+    return np.array_equal(before.z, after.z) and max(before.noise, after.noise) < _SAME_NOISE * min(
+        before.noise, after.noise
     )
