@@ -22,6 +22,7 @@ from drivers.emulators.can_wire import CanWire
 from drivers.emulators.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions, Positive
 from drivers.emulators.emulator import Emulator
 from drivers.emulators.plant import Plant
+from drivers.emulators.sampling import Sampling
 from drivers.errors import OptionError
 from drivers.transports.can_frame import CanFrame
 
@@ -197,7 +198,10 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
     # -- what the axes say --------------------------------------------------------------------------------------------
 
     async def _broadcast(self) -> None:
-        """Every message when it is due, in the order of time; what was missed while this process stalled comes late."""
+        """Every message when it is due, in the order of time; what was missed while this process stalled comes late.
+
+        Not what was missed long ago.
+        """
         o = self.options
         rates = {_HEARTBEAT: o.heartbeat_rate_ms, _ENCODER: o.encoder_rate_ms, _IQ: o.iq_rate_ms}
         now = self.plant.now()
@@ -218,6 +222,8 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             while due and due[0][0] <= now:
                 t, index, command, period = due[0]
                 heapq.heapreplace(due, (t + period, index, command, period))
+                if now - t > Sampling.PATIENCE_S:
+                    continue
                 if measured is None or t - measured_t > ONE_INSTANT_S:
                     measured, measured_t = self._model.measure(t), t
                 data = self._told(self._axes[index], command, measured)

@@ -30,8 +30,11 @@ class Sampling:
     """Sample k is taken at (k + phase) periods of the device's clock.
 
     The device's clock (`ticker`) drifts, so the true period is not the nominal one. On a host that wakes late, or only
-    every `batch_s` [s], all samples that have become due are taken together, each at its own instant.
+    every `batch_s` [s], all samples that have become due are taken together, each at its own instant. Those of
+    more than `PATIENCE_S` ago are left out, as by a device whose transmit buffer is full.
     """
+
+    PATIENCE_S = 1.0
 
     def __init__(
         self, plant: Plant, ticker: Ticker, rate_hz: float, phase: float = 0.0, batch_s: float = 0.0
@@ -49,6 +52,7 @@ class Sampling:
         while True:
             await plant.clock.sleep_until(plant.nanoseconds((first + self._more + self._phase) * period))
             last = max(first, math.floor(plant.now() / period - self._phase))
+            first = max(first, last - math.ceil(self.PATIENCE_S / period))
             number = np.arange(first, last + 1, dtype=np.int64)
             yield Samples(number, (number.astype(np.float64) + self._phase) * period)
             first = last + 1

@@ -7,6 +7,7 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,10 @@ def probe_rig(arguments: argparse.Namespace) -> int:
     )
     for finding in findings:
         who = finding.identity
-        first = (finding.device, " ".join(filter(None, (who.vendor, who.model, who.serial, who.firmware))))
+        first = (
+            finding.device,
+            " ".join(filter(None, (who.vendor, who.model, _first(who.serial), who.firmware))),
+        )
         for number, heard in enumerate(finding.streams):
             what = heard.stream.name.partition(".")[2]
             numbers = (f"{heard.rate_hz:.1f}", f"{heard.stream.rate_hz:g}")
@@ -105,10 +109,20 @@ def _value(heard: Listening) -> str:
     """The last sample in SI units, or why it has none."""
     if heard.last is None:
         return "none"
-    values = heard.last.si[-1]
-    units = dict.fromkeys(column.unit for column in heard.stream.columns)
-    of = {u: [v for c, v in zip(heard.stream.columns, values, strict=True) if c.unit == u] for u in units}
-    return ", ".join(f"{' '.join(f'{v:.4g}' for v in vs)} {unit}" for unit, vs in of.items())
+    told = [
+        (column.unit, value)
+        for column, value in zip(heard.stream.columns, heard.last.si[-1], strict=True)
+        if column.quantity != "age"
+    ]
+    of = {unit: [value for u, value in told if u == unit] for unit in dict.fromkeys(u for u, _ in told)}
+    shown = {"" if unit == "1" else f" {unit}": values for unit, values in of.items()}
+    return ", ".join(f"{' '.join(f'{v:.4g}' for v in vs)}{unit}" for unit, vs in shown.items())
+
+
+def _first(serials: str) -> str:
+    """Of a device that is several, the first one's serial number, and how many more there are."""
+    first, *others = serials.split(", ")
+    return f"{first} and {len(others)} more" if others else first
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
@@ -144,18 +158,34 @@ def run_emulator(arguments: argparse.Namespace) -> int:
 
     kind = arguments.kind
     options = dict(_setting(text) for text in arguments.set)
+    model = emulators.options_model(kind)
     try:
-        chosen = emulators.options_model(kind).model_validate(options)
-        faults = [
-            TypeAdapter(WireFault).validate_python({"device": kind, **json.loads(text)})
-            for text in arguments.fault
-        ]
+        chosen = model.model_validate(options)
     except ValidationError as exc:
-        raise OptionError(f"{kind}: {exc}") from exc
-    except json.JSONDecodeError as exc:
-        raise OptionError(f"--fault: not JSON ({exc})") from exc
+        known = f"; known: {', '.join(model.model_fields)}"
+        raise OptionError("\n".join(_mistakes("--set", exc, known))) from exc
+    adapter: TypeAdapter[Any] = TypeAdapter(WireFault)
+    faults = []
+    for text in arguments.fault:
+        try:
+            faults.append(adapter.validate_python({"device": kind, **json.loads(text)}))
+        except (json.JSONDecodeError, TypeError) as exc:
+            raise OptionError(f"--fault {text}: not a JSON object ({exc})") from exc
+        except ValidationError as exc:
+            raise OptionError("\n".join(_mistakes(f"--fault {text}", exc))) from exc
     asyncio.run(_emulate(kind, chosen, faults, arguments.seed))
     return ExitCode.DONE
+
+
+def _mistakes(option: str, exc: ValidationError, known: str = "") -> Iterator[str]:
+    """A line for each: the option, the key, what is wrong, the value given."""
+    for error in exc.errors():
+        where = " ".join(filter(None, (option, ".".join(str(part) for part in error["loc"]))))
+        if error["type"] == "extra_forbidden":
+            yield f"{where}: there is no such key{known}"
+        else:
+            given = "" if isinstance(error["input"], dict) else f", got {error['input']!r}"
+            yield f"{where}: {error['msg'].removeprefix('Value error, ')}{given}"
 
 
 async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> None:
