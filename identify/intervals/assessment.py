@@ -69,7 +69,8 @@ def assess(alignment: Alignment, answer: Estimate) -> Assessment:
     lines = [*alignment.warnings, *moves(delay), *_wide(spread, source.processing.cutoff_hz, found)]
     lines += _biased(spread, problem.base.names)
     lines += _doubtful(source, answer, found, doubtful)
-    intervals, said, contradiction = quantities(problem, answer, spread)
+    together = quantities(problem, answer, spread)
+    spread = spread.with_prior(together.covariance)
     facts = {
         "rows": float(len(found.residuals.time)),
         "rows_left_out": float(
@@ -78,7 +79,15 @@ def assess(alignment: Alignment, answer: Estimate) -> Assessment:
         "autocorrelated_rows": float(spread.lag),
         "typical_widening": float(np.median(spread.widening)),
     }
-    return Assessment(spread, delay, found, intervals, facts, (*lines, *said), contradiction)
+    return Assessment(
+        spread,
+        delay,
+        found,
+        together.intervals,
+        facts,
+        (*lines, *together.warnings),
+        together.contradiction,
+    )
 
 
 def _wide(spread: Spread, cutoff_hz: float, found: Influence) -> list[str]:

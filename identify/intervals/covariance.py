@@ -3,13 +3,14 @@
 Start: least squares with independent residuals (002, Eq. 11), the delay one more unknown, and what the filter makes of
 white noise taken into account (`Processing.alikeness`). Every standard deviation is
 then widened to what the residuals' own scatter says (`long_run`; where they are not noise, `jackknife` too), never
-narrowed; correlations stay. What the
-estimator moved away from least squares (constraints, priors) and what noise of the positions biases comes on top.
+narrowed; correlations stay. What noise of the positions biases comes on top. What the estimator moved away from least
+squares counts as an error of that size, unless data and prior together say better (`posterior`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -45,6 +46,16 @@ class Spread:
     lag: int
     moved: Array
     bias: Array
+
+    def with_prior(self, together: Array | None) -> Self:
+        """With the covariance that data and prior have together, for an answer that is not least squares' own."""
+        if together is None or not self.moved.any():
+            return self
+        unknown = ~np.isfinite(np.diag(self.covariance))
+        covariance = together.copy()
+        covariance[unknown, :] = covariance[:, unknown] = 0.0
+        covariance[unknown, unknown] = np.inf
+        return replace(self, covariance=covariance)
 
 
 def honest(

@@ -45,6 +45,16 @@ class Posterior:
     informed: float
     strain: float
 
+    def base_covariance(self, matrix: Array, answer: Array) -> Array:
+        """Of the base parameters of `answer`, shape (n_base, n_base), `matrix` times parameters being these.
+
+        What they are away from the most probable ones counts as an error of that size.
+        """
+        p = matrix.shape[1]
+        rows = matrix @ self.chart.at(self.coordinates)[1][:p]
+        off = matrix @ (answer - self.parameters[:p])
+        return np.asarray(rows @ self.covariance @ rows.T + np.outer(off, off))
+
     def intervals(self, degrees: float, answer: Array) -> dict[str, Interval]:
         """Mass, centre of mass and principal moments of every link, every joint term, and the total mass.
 
