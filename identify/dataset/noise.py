@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from identify.arrays import Array
 
-__all__ = ["white_noise"]
+__all__ = ["MOST_SAMPLES", "white_noise"]
 
 MOST_SAMPLES = 50_000
 UNEVEN = 0.2  # of a step: differences there show time, not noise

@@ -28,7 +28,7 @@ IDENTIFICATION = "identification"
 MOST_LOST = 0.5  # of a segment: with less than this nothing is identified
 SAID_LOST = 0.001
 WRENCH_BRIDGED_S = 0.02
-LATE_S = 0.5  # by which a stream may end before its segment does without a word
+LATE_S = 0.5  # by which a stream may begin after its segment or end before it without a word
 
 
 def read_recording(recording: Recording, robot: Robot, use: str | None) -> Dataset:
@@ -55,24 +55,25 @@ def read_recording(recording: Recording, robot: Robot, use: str | None) -> Datas
         raise DataError(
             f"{path}: no sample of {q.name} and {tau.name} for {use or IDENTIFICATION}; was a device off?"
         )
-    notes += [*q.notes, *(note for note in tau.notes if note not in q.notes)]
-    notes += _losses(path, intervals, q, tau, q.t[rows])
     t = q.t[rows]
-    removed = {f"{one.name}: {why}": n for one in (q, tau) for why, n in one.removed.items() if n}
+    force, refused = _wrench(recording)
+    series = [q, tau, *([] if force is None else [force])]
+    notes += [*dict.fromkeys(note for one in series for note in one.notes), *refused]
+    notes += [*_losses(path, intervals, q, tau, t), *_endings(intervals, series)]
+    removed = {f"{one.name}: {why}": n for one in series for why, n in one.removed.items() if n}
     removed |= {"outside the segments": int((~inside).sum()), "without torque": int((inside & ~near).sum())}
-    wrench, wrench_stream = _wrench(recording, t)
     return Dataset(
         t - t[0],
         q.values[rows],
         torques[rows],
-        wrench=wrench,
+        wrench=None if force is None else _at(t, force),
         source=str(path),
         notes=tuple(notes),
         torque_stream=tau.name,
         motion_stream=q.name,
-        wrench_stream=wrench_stream,
+        wrench_stream="" if force is None else force.name,
         removed=removed,
-        sent={one.name: one.sent for one in (q, tau)},
+        sent={one.name: one.sent for one in series},
     )
 
 
@@ -95,22 +96,25 @@ def _find(
     return min(found, key=lambda item: item[0].device != device)
 
 
-def _wrench(recording: Recording, t: Array) -> tuple[Array | None, str]:
-    """The wrist's wrench at these instants (N, 6), NaN where it is not known; None without a sensor."""
+def _wrench(recording: Recording) -> tuple[Series | None, list[str]]:
+    """The wrist's wrench, None without a sensor; and why one was refused."""
     names = [f"{axis}.{quantity}" for quantity in ("force", "torque") for axis in "xyz"]
+    refused: list[str] = []
     for stream in recording.streams.values():
         if stream.role == Role.MEASURED and {column.name for column in stream.columns} >= set(names):
             try:
-                series = read_series(recording, stream, names)
-            except DataError:
-                continue
-            same = Dataset(
-                series.t, series.values, series.values
-            )  # its gaps are bridged like those of positions
-            whole, _ = bridged(same, WRENCH_BRIDGED_S)
-            values, near = at_instants(t, whole.t, whole.q)
-            return np.where(near[:, None], values, np.nan), stream.name
-    return None, ""
+                return read_series(recording, stream, names), refused
+            except DataError as exc:
+                refused.append(f"{stream.name} is not used: {exc}")
+    return None, refused
+
+
+def _at(t: Array, force: Series) -> Array:
+    """The wrench at other instants t [s] (N,): (N, 6), NaN where it is not known."""
+    same = Dataset(force.t, force.values, force.values)  # its gaps are bridged like those of positions
+    whole, _ = bridged(same, WRENCH_BRIDGED_S)
+    values, near = at_instants(t, whole.t, whole.q)
+    return np.where(near[:, None], values, np.nan)
 
 
 def _intervals(recording: Recording, use: str | None) -> tuple[list[tuple[float, float]], list[str]]:
@@ -141,15 +145,23 @@ def _losses(
             f"{path}: {100 * share:.0f} % of the samples of {q.name} with {tau.name} are missing or invalid, at most "
             f"{100 * MOST_LOST:.0f} % may be; record again on a better line"
         )
-    for one in (q, tau):
-        for start, end in intervals:
-            early = end - one.t[-1]
-            if np.isfinite(end) and early > LATE_S and one.t[-1] > start:
-                notes.append(
-                    f"{one.name} ends {early:.1f} s before its segment does: what came until then is used"
-                )
     if share > SAID_LOST:
         notes.append(
             f"{100 * share:.1f} % of the samples are missing or invalid: short gaps are bridged, others cut out"
         )
+    return notes
+
+
+def _endings(intervals: list[tuple[float, float]], series: list[Series]) -> list[str]:
+    """Streams that begin after a segment does, or end before it."""
+    notes = []
+    for one in series:
+        for start, end in intervals:
+            early, late = end - one.t[-1], one.t[0] - start
+            if np.isfinite(end) and early > LATE_S and one.t[-1] > start:
+                notes.append(
+                    f"{one.name} ends {early:.1f} s before its segment does: what came until then is used"
+                )
+            if np.isfinite(start) and late > LATE_S and one.t[0] < end:
+                notes.append(f"{one.name} begins {late:.1f} s after its segment does: what came then is used")
     return notes

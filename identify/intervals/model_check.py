@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from identify.arrays import Array
+from identify.dataset.noise import MOST_SAMPLES, white_noise
 from identify.intervals.scores import Residuals
 from identify.source import Source
 
@@ -21,7 +22,6 @@ SLOW_LOUD = 2.0  # times larger below it than above
 WINDOW_S = 0.5
 OUT = 4.0  # times the usual rms of a window
 FEWEST = 6  # rows of a window
-MOST_SAMPLES = 50_000
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,10 @@ class Stretch:
 
 
 def torque_noise(source: Source) -> Array:
-    """Standard deviation of white noise on torques as they were measured [N m, N], shape (n,).
-
-    From fourth differences: whatever the arm does is slow against the sampling. Noise that is not white seems
-    smaller.
-    """
-    squares, count = np.zeros(len(source.robot.joints)), 0
-    for data in source.datasets:
-        steps = np.diff(data.t[:MOST_SAMPLES])
-        even = np.convolve(np.abs(steps / np.median(steps) - 1) > 0.2, np.ones(4))[3:-3] == 0
-        differences = np.diff(np.asarray(data.tau[:MOST_SAMPLES], dtype=np.float64), 4, axis=0)
-        differences = differences[even] if even.any() else differences
-        squares += (differences**2).sum(axis=0)
-        count += len(differences)
-    return np.sqrt(squares / max(count, 1) / 70.0)
+    """Standard deviation of white noise on torques as they were measured [N m, N], shape (n,)."""
+    counts = [min(len(data), MOST_SAMPLES) for data in source.datasets]
+    squares = [white_noise(data.t, data.tau) ** 2 for data in source.datasets]
+    return np.sqrt(np.average(squares, axis=0, weights=counts))
 
 
 def doubts(source: Source, found: Residuals) -> tuple[Doubt, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from identify.arrays import Array
 from identify.dataset import Dataset, Processing
+from identify.dataset.noise import white_noise
 from identify.estimators.answer import Estimate
 from identify.problem import Problem
 from identify.source import Source
@@ -22,20 +23,11 @@ from identify.source import Source
 __all__ = ["INSTANTS", "acceleration_noise", "attenuation", "position_noise"]
 
 INSTANTS = 24  # at which the regressor's derivative is looked at
-MOST_SAMPLES = 50_000
-UNEVEN = 0.2  # of a step: differences there show time, not noise
 
 
 def position_noise(data: Dataset) -> Array:
     """Standard deviation of white noise on positions (on velocities, where they are measured), shape (n,)."""
-    values = data.q if data.dq is None else data.dq
-    part = np.asarray(values[:MOST_SAMPLES], dtype=np.float64)
-    steps = np.diff(data.t[:MOST_SAMPLES])
-    uneven = np.abs(steps / np.median(steps) - 1) > UNEVEN
-    even = np.convolve(uneven, np.ones(4))[3:-3] == 0
-    differences = np.diff(part, 4, axis=0)
-    differences = differences[even] if even.any() else differences
-    return np.sqrt((differences**2).mean(axis=0) / 70.0)
+    return white_noise(data.t, data.q if data.dq is None else data.dq)
 
 
 def acceleration_noise(processing: Processing, data: Dataset, rate_hz: float) -> Array:

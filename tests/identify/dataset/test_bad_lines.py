@@ -29,6 +29,17 @@ def stream(name: str, quantity: str, unit: str) -> Stream:
 
 
 MOTION, TORQUE = stream("arm.motion", "position", "rad"), stream("arm.torque", "torque", "N m")
+WRENCH = Stream(
+    "wrist.wrench",
+    tuple(
+        Column(axis, quantity, unit)
+        for quantity, unit in (("force", "N"), ("torque", "N m"))
+        for axis in "xyz"
+    ),
+    1000.0,
+    tick_hz=1e6,
+    tick_bits=32,
+)
 
 
 @pytest.fixture
@@ -39,16 +50,19 @@ def written(tmp_path: Path, arm: Robot, truth: np.ndarray, harmonic) -> Callable
         spoil: Callable[[np.ndarray, np.ndarray], None] | None = None,
         torque_until: int = COUNT,
         motion_until: int = COUNT,
+        wrench_until: int = 0,
         only: str = "",
     ) -> Path:
-        """Faults of both streams, or of the `only` one named."""
+        """Faults of all streams, or of the `only` one named; with a wrench where `wrench_until` says so."""
         path = tmp_path / "session.mcap"
         with path.open("wb", buffering=0) as raw:
             writer = Writer(raw, 0)
             t = np.arange(COUNT) * 1e-3
             _, q, dq, ddq = harmonic(t - DELAY_S)
             tau = arm.torque(q, dq, ddq, truth) + 0.05 * np.random.default_rng(0).standard_normal(q.shape)
-            for one, values, until in ((MOTION, harmonic(t)[1], motion_until), (TORQUE, tau, torque_until)):
+            force = np.random.default_rng(5).standard_normal((COUNT, 6))
+            streams = [(MOTION, harmonic(t)[1], motion_until), (TORQUE, tau, torque_until)]
+            for one, values, until in [*streams, *([(WRENCH, force, wrench_until)] if wrench_until else [])]:
                 faults = (keep, ticks_of, spoil) if only in ("", one.name) else (None, None, None)
                 _blocks(writer, one, t[:until], values[:until].copy(), *faults)
             for kind, at in (("segment_start", 0.5), ("segment_end", COUNT * 1e-3 - 0.5)):
@@ -262,3 +276,40 @@ def test_thirty_per_cent_lost_in_bursts(arm: Robot, truth: np.ndarray, written: 
         assert any("missing or invalid" in line for line in result.warnings)
         rows = result.provenance.data[0].rows
         assert (rows["used"] > 0.6 * rows["on the grid"]) == (given_hz is None)
+
+
+def test_a_wrist_sensor_that_stops_half_way_is_said_and_counted(
+    arm: Robot, written: Callable[..., Path]
+) -> None:
+    gone = (np.arange(COUNT) >= 3000) & (np.arange(COUNT) < 3200)
+    data = Dataset.from_recording(
+        written(wrench_until=9000, keep=lambda k: ~gone[k], only="wrist.wrench"), arm
+    )
+    assert any("wrist.wrench ends 6.5 s before its segment does" in note for note in data.notes)
+    assert data.sent["wrist.wrench"] == 9000
+    assert data.removed["wrist.wrench: lost before the host"] == 200
+    assert data.wrench is not None
+    known = np.isfinite(data.wrench).all(axis=1)
+    assert known.sum() == pytest.approx(8500 - 200, abs=10)
+    assert not known[-6000:].any()
+
+
+def test_a_wrist_sensor_that_restarts_is_said(arm: Robot, written: Callable[..., Path]) -> None:
+    def restarted(ticks: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(len(ticks)) >= 8000, ticks - ticks[8000] + 55, ticks)
+
+    data = Dataset.from_recording(written(wrench_until=COUNT, ticks_of=restarted, only="wrist.wrench"), arm)
+    assert any("wrist.wrench: its clock jumped 1 times" in note for note in data.notes)
+
+
+def test_a_wrist_sensor_without_two_samples_is_refused_by_name(
+    arm: Robot, written: Callable[..., Path]
+) -> None:
+    data = Dataset.from_recording(written(wrench_until=1), arm)
+    assert data.wrench is None
+    assert any("wrist.wrench is not used" in note and "1 samples" in note for note in data.notes)
+
+
+def test_a_stream_that_begins_late(arm: Robot, truth: np.ndarray, written: Callable[..., Path]) -> None:
+    data = Dataset.from_recording(written(keep=lambda k: k >= 4000, only="arm.torque"), arm)
+    assert any("arm.torque begins 3.5 s after its segment does" in line for line in check(arm, data, truth))
