@@ -16,6 +16,8 @@ from daq.errors import ConfigError, SafetyStop
 from daq.motion.plan import make_plan
 from heft.arming import Arming
 from heft.configs import CONFIGS
+from heft.main import main
+from heft.priority import ahead_of_others
 
 HERE = [0.1, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0]
 AXES = {f"joint{i}": {"node": i, "counts_per_turn": 4096, "rated_current": 4.0} for i in range(1, 8)}
@@ -158,8 +160,26 @@ async def test_simulated_and_emulated_rigs_do_not_ask(
     assert capsys.readouterr().err == ""
 
 
-def test_without_a_terminal_nobody_can_be_asked(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", [["run"], ["payload", "--live"]])
+def test_without_a_terminal_nobody_can_be_asked(
+    session: Path, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with open(os.devnull, encoding="utf-8") as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
-        with pytest.raises(ConfigError, match=r"arm, gripper would move, .* no terminal .* --arm wam7"):
-            Arming(load_session(session).rig, None)
+        out = session.parent / "out"
+        assert main([*command, str(session), "--out", str(out)]) == 2
+    assert re.search(r"arm, gripper would move, .* no terminal .* --arm wam7", capsys.readouterr().err)
+    assert not out.exists()
+
+
+def test_a_rig_that_only_waits_is_not_armed(session: Path) -> None:
+    rig = load_session(session).rig
+    assert Arming(rig, None, moves=False).settled.is_set()
+    assert Arming(rig, "wam7", moves=True).movers == ("arm", "gripper")
+
+
+def test_acquisition_comes_first_and_leaves_things_as_they_were() -> None:
+    before = os.sched_getscheduler(0)
+    with ahead_of_others():
+        assert os.sched_getscheduler(0) in (before, os.SCHED_RR, os.SCHED_RR | os.SCHED_RESET_ON_FORK)
+    assert os.sched_getscheduler(0) == before
