@@ -230,11 +230,9 @@ def run_live(arguments: argparse.Namespace) -> int:
 
 async def _serve(arguments: argparse.Namespace) -> int:
     config, rig = _load(arguments.live)
-    speed = float("inf") if arguments.speed == "max" else float(arguments.speed)
+    speed = arguments.speed
     if speed != 1.0 and not rig.simulated:
-        raise ConfigError(
-            f"{rig.path}: --speed {arguments.speed}: real and emulated devices run at speed 1 only"
-        )
+        raise ConfigError(f"{rig.path}: --speed {speed:g}: real and emulated devices run at speed 1 only")
     arming = Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None)
     clock: HostClock = SimulatedClock() if speed == float("inf") else RealClock(speed)
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-payload"

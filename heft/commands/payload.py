@@ -14,6 +14,7 @@ from daq.config.objects import load_objects
 from daq.errors import ConfigError
 from heft.configs import CONFIGS
 from heft.exit_codes import ExitCode
+from heft.options import seed, speed
 from heft.terminal.payloads import describe_payloads
 
 __all__ = ["add", "run"]
@@ -49,9 +50,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="live: the robot's name; a short wrist motion may be played, and a session moves without asking",
     )
     parser.add_argument(
-        "--speed", default="1", help="live, simulated rigs only: 1, N times real time, or max"
+        "--speed", type=speed, default=1.0, help="live, simulated rigs only: 1, N times real time, or max"
     )
-    parser.add_argument("--seed", type=int, default=0, help="live: seed of the simulated rig")
+    parser.add_argument("--seed", type=seed, default=0, help="live: seed of the simulated rig")
     parser.add_argument(
         "--json", action="store_true", help="print JSON on standard output: one object; live, one a line"
     )

@@ -1,41 +1,29 @@
-"""Pick-ups as a table for people."""
+"""Pick-ups as text for people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from math import floor, log10
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 __all__ = ["describe_payload", "describe_payloads"]
 
+_ENDED = {
+    "carried": "still held",
+    "released": "released",
+    "dropped": "dropped: the weight went while the fingers held",
+    "slipped": "slipped: it moved between the fingers",
+    "unfinished": "still held when the data ended",
+}
+
 
 def describe_payloads(report: Mapping[str, Any], console: Console) -> None:
-    """One row per pick-up, then what is to be noted, then lines for controllers."""
-    payloads = report["payloads"]
-    if payloads:
-        table = Table(box=None, pad_edge=False)
-        for column in (
-            "",
-            "t [s]",
-            "mass [kg]",
-            "centre of mass [mm], flange",
-            "moments [g m2]",
-            "ended",
-            "is",
-        ):
-            table.add_column(column)
-        for facts in payloads:
-            table.add_row(*_row(facts))
-        console.print(table)
-    for facts in report["nothing"]:
-        console.print(f"{facts['number']}: {facts['t_signal']:.2f} s: closed on nothing, or no weight came")
-    for facts in payloads:
-        for note in facts["notes"]:
-            console.print(f"{facts['number']}: {note}", markup=False)
-        if "controllers" in facts:
-            console.print(f"{facts['number']}: {facts['controllers']['ur']}", markup=False)
+    """A paragraph per pick-up, with half-widths of 95 % intervals, then what is to be noted."""
+    for facts in sorted([*report["payloads"], *report["nothing"]], key=lambda facts: facts["t_signal"]):
+        for line in _paragraph(facts):
+            console.print(line, markup=False)
     for note in report["notes"]:
         console.print(note, markup=False)
 
@@ -45,28 +33,68 @@ def describe_payload(facts: Mapping[str, Any]) -> str:
     where = f"{facts['number']}: {facts['state']}"
     if "mass" not in facts:
         return f"{where}: no weight"
-    return f"{where}: {_value(facts['mass'], facts['std']['mass'], 1.0, 4)} kg, com {_vector(facts)} mm"
-
-
-def _row(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    number, time = str(facts["number"]), f"{facts['t_pick']:.2f}"
-    if "mass" not in facts:
-        return number, time, "?", "?", "?", facts["state"], ""
-    moments = ", ".join(
-        f"{1e3 * value:.3g}" if measured else "?"
-        for value, measured in zip(facts["principal"]["moments"], facts["principal"]["measured"], strict=True)
-    )
+    line = f"{where}: {_mass(facts)}, centre of mass {_com(facts)}"
     found = facts.get("recognition")
-    name = "" if found is None else found["name"] or found["verdict"]
-    mass = _value(facts["mass"], facts["std"]["mass"], 1.0, 4)
-    return number, time, mass, _vector(facts), moments, facts["state"], name
+    return line if found is None or found["name"] is None else f"{line}: {found['name']}"
 
 
-def _vector(facts: Mapping[str, Any]) -> str:
-    values: Sequence[float] = facts["com"]
-    return ", ".join(_value(v, s, 1e3, 2) for v, s in zip(values, facts["std"]["com"], strict=True))
+def _paragraph(facts: Mapping[str, Any]) -> Iterator[str]:
+    if facts["t_pick"] is None:
+        yield f"{facts['number']}  {facts['t_signal']:.2f} s: closed on nothing, or no weight came"
+        return
+    yield f"{facts['number']}  picked up at {facts['t_pick']:.2f} s, {_ENDED[facts['state']]}"
+    if "mass" in facts:
+        yield f"   mass            {_mass(facts)}"
+        yield f"   centre of mass  {_com(facts)} in the flange's frame"
+        yield f"   moments         {_moments(facts)}"
+        if "joint_torque" in facts:
+            yield f"   joint torques   {_mass(facts['joint_torque'])}, centre of mass {_com(facts['joint_torque'])}"
+        if "recognition" in facts:
+            yield f"   it is           {_recognised(facts['recognition'])}"
+        yield f"   UR              {facts['controllers']['ur']}"
+        yield f"   KUKA            {facts['controllers']['kuka']}"
+    if facts["repeated_events"]:
+        yield f"   note: its pick-up was told {facts['repeated_events'] + 1} times"
+    for note in facts["notes"]:
+        yield f"   note: {note}"
 
 
-def _value(value: float, std: float | None, scale: float, digits: int) -> str:
-    """A value with the half-width of its 95 % interval; `?` where the motion has not told it."""
-    return "?" if std is None else f"{scale * value:.{digits}f} ± {1.96 * scale * std:.{digits}f}"
+def _mass(facts: Mapping[str, Any]) -> str:
+    return f"{_value(facts['mass'], facts['std']['mass'])} kg"
+
+
+def _com(facts: Mapping[str, Any]) -> str:
+    pairs = zip(facts["com"], facts["std"]["com"], strict=True)
+    return ", ".join(_value(value, std, 1e3) for value, std in pairs) + " mm"
+
+
+def _moments(facts: Mapping[str, Any]) -> str:
+    pairs = list(zip(facts["principal"]["moments"], facts["principal"]["measured"], strict=True))
+    if not any(measured for _, measured in pairs):
+        return "not told by this motion (prior-dominated)"
+    return ", ".join(f"{1e3 * value:.3g}" if measured else "?" for value, measured in pairs) + " g m2"
+
+
+def _recognised(found: Mapping[str, Any]) -> str:
+    best = found["candidates"][0]
+    if found["verdict"] == "known":
+        grasp = found["grasp"]
+        held = "" if grasp is None or grasp["ok"] is not False else f"; {grasp['reason']}"
+        return f"{found['name']} ({best['probability']:.0%}){held}"
+    if found["verdict"] == "ambiguous":
+        likely = ", ".join(
+            f"{one['name']} ({one['probability']:.0%})"
+            for one in found["candidates"]
+            if one["probability"] > 0.01
+        )
+        return f"one of {likely}"
+    return str(found["verdict"])
+
+
+def _value(value: float, std: float | None, scale: float = 1.0) -> str:
+    """A value with the half-width of its 95 % interval, to two digits of it; `?` where the motion has not told it."""
+    if std is None:
+        return "?"
+    half = 1.96 * scale * std
+    digits = min(max(1 - floor(log10(half)), 0), 6) if half > 0 else 6
+    return f"{scale * value:.{digits}f} ± {half:.{digits}f}"
