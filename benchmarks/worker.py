@@ -40,8 +40,9 @@ RATE_HZ, BLOCK, START_NS = 1000, 10, 1_000_000_000
 START_S = 8.0
 #: What is asked for.
 OFFLINE_GOAL, REPLAY_GOAL, MEMORY_GOAL, SHARE_GOAL = 100.0, 50.0, 500e6, 0.30
-#: By how much a worker may change what acquisition reports: tracking error and jitter (relative), share of a processor.
-SAME_TRACKING, SAME_JITTER, SAME_SHARE = 0.1, 0.1, 0.1
+#: By how much figures of acquisition may be worse with a worker: tracking error and jitter (relative; the worst of some
+#: 10 000 noisy samples moves by 15 % from run to run), share of a processor.
+MORE_TRACKING, MORE_JITTER, MORE_SHARE = 0.25, 0.1, 0.1
 #: When acquisition's processor time is taken, and for how long [s]; what is done to the worker is done right before.
 SETTLED_S, WATCHED_S = 2.0, 6.0
 #: What the wrist carries: m, mc, I about the sensor's origin; noise [N, N m].
@@ -204,13 +205,13 @@ class Acquired:
     jitter_us: float
     share: float
 
-    def same(self, other: Acquired) -> bool:
-        """Nothing lost, and no figure moved by more than it does by itself."""
+    def as_good_as(self, other: Acquired) -> bool:
+        """Nothing lost, and no figure worse by more than it changes by itself."""
         return (
             self.lost == 0
-            and abs(self.tracking / other.tracking - 1) < SAME_TRACKING
-            and abs(self.jitter_us / other.jitter_us - 1) < SAME_JITTER
-            and self.share - other.share < SAME_SHARE
+            and self.tracking < (1 + MORE_TRACKING) * other.tracking
+            and self.jitter_us < (1 + MORE_JITTER) * other.jitter_us
+            and self.share - other.share < MORE_SHARE
         )
 
     def __str__(self) -> str:
@@ -290,7 +291,7 @@ def measure_acquisition(figures: Figures, folder: Path) -> None:
     }
     for case, disturb in cases.items():
         found = acquired(folder / case.replace(" ", "-"), disturb)
-        figures.say(f"acquisition {case}: {found}", found.same(alone))
+        figures.say(f"acquisition {case}: {found}", found.as_good_as(alone))
 
 
 def main() -> int:
