@@ -42,6 +42,7 @@ POSITIONS = 0.05  # of a residual's power from noise of the positions
 LOUDER = 1.25  # a residual over the sensor's noise, against lower cut-offs
 CHANCE = 3.0  # standard deviations of a residual's size by chance, on top
 WINDOWED = 0.5  # of the look's seconds count: its windows fade in and out
+SILENT = 1e-14  # of the largest density of torque: rounding, not noise
 UNKNOWN = 1e-2  # of a variance from the ridge alone
 
 
@@ -77,7 +78,8 @@ class _Errors:
     known             which of them the look shows, shape (k,)
     kept              share of each joint's modelled torque that passes, shape (n,)
     position_noise    share of each joint's residual that noise of the positions makes, shape (n,)
-    loud              each joint's residual over the sensor's noise, shape (n,); infinite where that is not known
+    loud              each joint's residual over the sensor's noise, shape (n,)
+    sensed            whether every sensor shows noise
     """
 
     variance: Array
@@ -86,6 +88,7 @@ class _Errors:
     kept: Array
     position_noise: Array
     loud: Array
+    sensed: bool
 
 
 def choose(
@@ -152,14 +155,13 @@ def choose(
 
 
 def _candidate(cutoff_hz: float, one: _Errors, chosen: _Errors, known: NDArray[np.bool_]) -> Candidate:
-    loud = float(one.loud.max())
     return Candidate(
         cutoff_hz=cutoff_hz,
         kept=float(one.kept.min()),
         std=_mean(np.sqrt(one.variance[known] / chosen.variance[known])),
         bias=float((np.abs(one.bias[known]) / np.sqrt(one.variance[known])).max()),
         position_noise=float(one.position_noise.max()),
-        residual=loud if np.isfinite(loud) else None,
+        residual=float(one.loud.max()) if one.sensed else None,
     )
 
 
@@ -194,7 +196,9 @@ def _rule(
 
 def _errors(found: Look, processings: list[Processing], left_s: list[float]) -> list[_Errors]:
     joints, bands, size, _ = found.squares.shape
-    floor = np.maximum(found.residual, found.floor[:, None])
+    least = max(SILENT * float((found.torque / found.width).max()), 1e-30)
+    sensor = np.maximum(found.floor, least)
+    floor = np.maximum(found.residual, sensor[:, None])
     gains = [processing.gain(found.frequency, found.rate_hz) ** 2 for processing in processings]
     passes = [gain * found.width for gain in gains]
     weights = [passed.sum() / (floor @ passed) for passed in passes]
@@ -222,7 +226,8 @@ def _errors(found: Look, processings: list[Processing], left_s: list[float]) -> 
                 known=known,
                 kept=np.divide(excited @ gain[1:], moving, out=np.ones(joints), where=moving > 0),
                 position_noise=(found.positions @ passed) / (floor @ passed),
-                loud=np.sqrt((found.residual @ passed) / np.maximum(found.floor * passed.sum(), 1e-300)),
+                loud=np.sqrt((found.residual @ passed) / (sensor * passed.sum())),
+                sensed=bool((found.floor > least).all()),
             )
         )
     return errors

@@ -132,6 +132,18 @@ def test_too_short_to_look(robot: Robot, make: Make) -> None:
     assert choose(robot, [make(seconds=8.0)], periodic) == (periodic, None)
 
 
+def test_torques_without_noise_or_without_torque(robot: Robot, make: Make) -> None:
+    """Interpolated or computed torques have no noise of their own; a joint may have no torque at all."""
+    data = make(seconds=10.0)
+    still = data.tau.copy()
+    still[:, 0] = 0.0
+    smooth = robot.torque(data.q, np.gradient(data.q, 1e-3, axis=0), 0 * data.q, robot.prior)
+    for tau in (still, np.round(smooth, 1), np.zeros_like(still)):
+        processing, found = choose(robot, [Dataset.from_arrays(data.t, data.q, tau)])
+        assert processing.cutoff_hz > 1
+        assert found is None or np.isfinite([one.std for one in found.candidates]).all()
+
+
 def test_results_keep_it_and_older_ones_have_none(robot: Robot, make: Make) -> None:
     result = fit(robot, make(seconds=10.0), "wls")
     text = json.loads(json.dumps(result.to_dict()))
