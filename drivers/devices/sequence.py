@@ -109,13 +109,14 @@ class RateSequence:
 
     Samples come in batches: what one read of the line gave. A host that has stalled finds many in one, so it is from
     batch to batch that their number is compared with the time passed. A batch that comes late on a busy host looks like
-    one before which a sample was lost, until the next one comes: so it waits for that one, and if the two together have
-    taken no longer than they should, nothing was lost.
+    one before which a sample was lost, until one comes in time again: so it waits for `WINDOW` more, and if until any of
+    them no more time has passed than should have, nothing was lost.
 
     LATE   more time than for the samples of a batch, by which it is suspicious [periods]
     """
 
     LATE = 0.6
+    WINDOW = 3
 
     def __init__(self, rate_hz: float, counters: Counters) -> None:
         self._period_ns = 1e9 / rate_hz
@@ -141,9 +142,11 @@ class RateSequence:
             t_ns = int(host_ns[end - 1])
             missing = self._missing(t_ns, n) if self._sequence >= 0 else 0
             if missing and not self._restarted and not last:
-                if i + 1 == len(batches):
+                later = ends[i + 1 : i + 1 + self.WINDOW]
+                come = (self._missing(int(host_ns[e - 1]), n + e - end) for e in later)
+                missing = min((missing, *come))
+                if missing and len(later) < self.WINDOW:
                     break
-                missing = min(missing, self._missing(int(host_ns[ends[i + 1] - 1]), n + batches[i + 1]))
             self._restarted = False
             self._counters.lost += missing
             numbers.extend(range(self._sequence + 1 + missing, self._sequence + 1 + missing + n))

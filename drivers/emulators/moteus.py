@@ -70,6 +70,7 @@ _STEPS = {
     0x122: _PLAIN,
 }
 _COMMANDS = range(0x020, 0x02A)
+_LIMITS = 96  # faults from here on only say what limits the output
 
 
 class MoteusController(BaseModel):
@@ -158,6 +159,8 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
                 t = self.plant.seconds(frame.host_ns)
                 if measured is None or t - measured_t > ONE_INSTANT_S:
                     measured, measured_t = self._model.measure(t), t
+                if 0 < self.status < _LIMITS and servo.mode in _HOLDING:
+                    self._leave(servo, _FAULT, self.status, t)
                 reply = self._execute(servo, frame.data, t, measured)
                 if frame.id & 0x8000:
                     await self._reply(servo, frame.id >> 8 & 0x7F, reply, t)

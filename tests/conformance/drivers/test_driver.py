@@ -13,7 +13,8 @@ import pytest
 from daq.ticks import Unwrapper
 from drivers.block import Block, Validity
 from drivers.driver import Driver
-from drivers.emulators.wire_faults import Status, Truncate
+from drivers.emulators.can_wire import CanWire
+from drivers.emulators.wire_faults import BusOff, Status, Truncate
 from drivers.errors import ConnectError, DeviceLost
 from drivers.sim.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
 
@@ -184,6 +185,21 @@ async def test_a_pulled_cable_is_a_lost_device(stand, case):
 
         with pytest.raises(DeviceLost, match=r"^device: "):
             await read()
+
+
+async def test_bus_off_is_a_lost_device(stand, case):
+    async with stand() as bench:
+        if not isinstance(bench.emulator.wire, CanWire):
+            pytest.skip("is on no bus")
+        async with bench.driver() as driver:
+
+            async def read() -> None:
+                async for _ in driver:
+                    if not bench.plant.faults("device"):
+                        bench.inject(BusOff)
+
+            with pytest.raises(DeviceLost, match=r"^device: .*the controller is bus-off; check wiring"):
+                await read()
 
 
 async def test_nobody_there_says_what_was_tried_and_what_to_check(stand, case, held):

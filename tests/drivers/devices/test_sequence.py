@@ -104,9 +104,19 @@ def test_a_lost_frame_is_a_gap():
     sequence = RateSequence(100.0, counters)
     at(sequence, (0,), (10,), (20,))
     assert at(sequence, (40,)) == []
-    assert at(sequence, (40,), (50,)) == [4, 5]
-    assert at(sequence, (101,), last=True) == [10], "nothing more will come: take it as it is"
+    assert at(sequence, (40,), (50,), (60,)) == []
+    assert at(sequence, (40,), (50,), (60,), (70,)) == [4, 5, 6, 7]
+    assert at(sequence, (121,), last=True) == [12], "nothing more will come: take it as it is"
     assert counters.lost == 1 + 4
+
+
+def test_several_that_are_late_in_a_row_are_not_lost():
+    counters = Counters()
+    sequence = RateSequence(100.0, counters)
+    at(sequence, (0,), (10,))
+    assert at(sequence, (37,), (46,), (55,)) == []
+    assert at(sequence, (37,), (46,), (55,), (55.5,)) == [2, 3, 4, 5]
+    assert counters.lost == 0
 
 
 def test_a_stream_that_begins_anew_goes_on_by_time():

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from drivers.emulators.wire_faults import BusOff
+from drivers.emulators.wire_faults import BusOff, Status
 from drivers.errors import CommandError, DeviceFault, DeviceLost, OptionError, UnderrunError
 from drivers.setpoints import Setpoints
 from drivers.sim.faults import DriveFault, Silence
@@ -169,6 +169,29 @@ async def test_a_drive_fault_stops_the_others_and_names_the_drive(stand, words):
         with pytest.raises(DeviceFault, match=words.who):
             await bench.arm.arm()  # it is still broken
         assert not bench.on.any()
+
+
+#: Bits of an error that each kind shows in its status, and its word for it.
+BITS = {
+    "odrive_can": (0x1000, "current limit violated"),
+    "mit_can": (0xA, "over-current"),
+    "moteus": (33, "fault 33"),
+}
+
+
+async def test_error_bits_in_mid_motion_stop_it_and_are_named(kind, stand):
+    if kind not in BITS:
+        pytest.skip("its bits are tested in test_cia402_driver.py")
+    bits, says = BITS[kind]
+    async with stand() as bench:
+        await bench.arm.arm()
+        await bench.send(5.0, 2.0)
+        await bench.until(lambda: bench.speed() > 0.3)
+        bench.inject(Status, bits=bits)
+        await bench.until(lambda: bench.error is not None)
+        assert isinstance(bench.error, DeviceFault)
+        assert re.search(rf"\(joint[12]\).*{says}", str(bench.error)), bench.error
+        await bench.until(lambda: bench.speed() < 0.05)
 
 
 async def test_a_silent_bus_is_lost_and_the_drives_stop_by_themselves(stand):
