@@ -237,7 +237,11 @@ async def _serve(arguments: argparse.Namespace) -> int:
     clock: HostClock = SimulatedClock() if speed == float("inf") else RealClock(speed)
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-payload"
     robot = Robot.from_config(rig.robot)
-    hand = None if arguments.bare is None else hand_of(arguments.bare, robot)
+    hand = (
+        None
+        if arguments.bare is None
+        else hand_of(arguments.bare, robot, find_gravity=arguments.find_gravity)
+    )
     prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
     library = load_objects(arguments.objects)
 

@@ -34,6 +34,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--bare", type=Path, metavar="FILE", help="recording in which the bare hand moves (default: this one)"
     )
     parser.add_argument(
+        "--find-gravity",
+        action="store_true",
+        help="find its direction from the bare hand's motion, for an arm that is mounted otherwise than its file says",
+    )
+    parser.add_argument(
         "--result", type=Path, metavar="RESULT.json", help="identified arm, to weigh by joint torques too"
     )
     parser.add_argument(
@@ -92,5 +97,6 @@ def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
         arm=None if arguments.result is None else ArmModel.of_result(arguments.result, robot),
         prior=ObjectPrior(dimensions=arguments.dimensions, density=arguments.density),
         library=load_objects(arguments.objects),
+        find_gravity=arguments.find_gravity,
     )
     return {"file": str(arguments.file), **weighed.to_dict()}

@@ -13,6 +13,7 @@ from identify.payload.posterior import Evidence, Point, evidence_jacobian
 from identify.payload.prior import PriorScale
 
 __all__ = [
+    "GRAVITY_DIFFERS",
     "data_precision",
     "doubtful",
     "free_columns",
@@ -23,7 +24,7 @@ __all__ = [
     "tangent",
 ]
 
-_GRAVITY_DIFFERS = 0.0015  # relative: 9.78 to 9.83 m/s2 from equator to pole
+GRAVITY_DIFFERS = 0.0015  # relative: 9.78 to 9.83 m/s2 from equator to pole
 _LEAST_MOMENT = 1e-10  # of mass times distance squared: what doubles can tell from a body without extent
 
 
@@ -70,8 +71,8 @@ def gravity_spread(point: Point, covariance: Array, free_gravity: bool) -> tuple
         return covariance, np.zeros(3)
     across = tangent(point.gravity)
     widened = covariance.copy()
-    widened[0, 0] += (_GRAVITY_DIFFERS * point.body.mass) ** 2
-    along = (_GRAVITY_DIFFERS * point.gravity) ** 2
+    widened[0, 0] += (GRAVITY_DIFFERS * point.body.mass) ** 2
+    along = (GRAVITY_DIFFERS * point.gravity) ** 2
     return widened, np.sqrt(np.einsum("ij,jk,ik->i", across, covariance[-2:, -2:], across) + along)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from identify.arrays import Array, frozen
 from identify.payload.align import Samples
 from identify.payload.chart import derivative_by_moments
+from identify.payload.covariance import GRAVITY_DIFFERS
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.recursive import PayloadEstimator, WristSensor
 
@@ -29,6 +30,7 @@ class Hand:
     covariance  of these, shape (10, 10)
     delay_s     of the wrench against the joints, and its standard deviation
     sensor      noise of the wrist sensor, as it was found
+    gravity     [m/s2] in the world's frame, where its direction was found with the hand; None: as the robot's file says
     """
 
     ten: Array
@@ -36,6 +38,7 @@ class Hand:
     delay_s: float
     delay_std_s: float
     sensor: WristSensor
+    gravity: Array | None = None
 
     @property
     def mass(self) -> float:
@@ -50,12 +53,14 @@ class Hand:
             "delay_s": self.delay_s,
             "delay_std_s": self.delay_std_s,
             "sensor": asdict(self.sensor),
+            "gravity": None if self.gravity is None else self.gravity.tolist(),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hand:
         """Inverse of `to_dict`."""
-        arrays = {name: frozen(data[name]) for name in ("ten", "covariance")}
+        names = ("ten", "covariance", "gravity")
+        arrays = {name: frozen(data[name]) for name in names if data.get(name) is not None}
         return cls(**{**data, **arrays, "sensor": WristSensor(**data["sensor"])})
 
 
@@ -67,10 +72,11 @@ def sensor_of(wrench: Array, base: WristSensor | None = None) -> WristSensor:
 
 
 def fit_hand(
-    samples: Callable[[float], Samples], gravity: Array, *, base: WristSensor | None = None
+    samples: Callable[[float], Samples], gravity: Array | None, *, base: WristSensor | None = None
 ) -> Hand | None:
     """The hand from bare motion; `samples(delay_s)` gives it aligned by a delay. None: the motion does not tell.
 
+    `gravity` None: its direction is found too (a wall-mounted arm of which the robot's file does not know).
     The hand is estimated as a load, with the delay as one more unknown, and once more about the delay that was found.
     """
     delay, spread = 0.0, WIDEST_DELAY_S
@@ -97,6 +103,7 @@ def fit_hand(
         float(delay),
         float(doubt),
         replace(sensor, delay_std=doubt),
+        found.gravity if gravity is None else None,
     )
 
 
@@ -104,6 +111,8 @@ def with_hand_doubt(estimate: PayloadEstimate, hand: Hand) -> PayloadEstimate:
     """The load with the doubt about the hand that was taken off: what one of them has more, the other has less."""
     by_ten = np.linalg.inv(derivative_by_moments(estimate.body))
     doubt = by_ten @ hand.covariance @ by_ten.T
+    if hand.gravity is not None:
+        doubt[0, 0] += (GRAVITY_DIFFERS * estimate.mass) ** 2
     return replace(estimate, covariance=frozen(estimate.covariance + doubt))
 
 

@@ -151,7 +151,7 @@ class LivePayload:
             sensor = replace(sensor_of(_joined(self._wrenches)[1][-2000:]), delay_std=1e-3)
         return PickupFollower(
             hand,
-            self.robot.gravity,
+            self.robot.gravity if hand is None or hand.gravity is None else hand.gravity,
             sensor=sensor,
             prior=self._prior,
             told_every_s=self._told_every_s,

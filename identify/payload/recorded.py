@@ -52,7 +52,12 @@ class Weighed:
             "nothing": [facts for facts in told if facts["t_pick"] is None],
             "hand": None
             if hand is None
-            else {"mass": hand.mass, "delay_s": hand.delay_s, "delay_std_s": hand.delay_std_s},
+            else {
+                "mass": hand.mass,
+                "delay_s": hand.delay_s,
+                "delay_std_s": hand.delay_std_s,
+                "gravity": None if hand.gravity is None else hand.gravity.tolist(),
+            },
             "notes": list(self.notes),
         }
 
@@ -103,13 +108,13 @@ class _Source:
             )
         return sorted(signals, key=lambda signal: signal.time)
 
-    def samples(self, delay_s: float) -> Samples:
-        """All samples, aligned by a delay."""
+    def samples(self, delay_s: float, end: float = np.inf) -> Samples:
+        """All samples up to `end` [s], aligned by a delay."""
         aligner = Aligner(self.robot, self.rate_hz, delay_s=delay_s)
-        aligner.motion(*self._motion)
-        aligner.wrench(*self._wrench)
+        aligner.motion(*_until(end, *self._motion))
+        aligner.wrench(*_until(end, *self._wrench))
         if self._torque is not None:
-            aligner.torque(*self._torque)
+            aligner.torque(*_until(end, *self._torque))
         samples = aligner.ready()
         if samples is None:
             raise DataError(f"{self.path}: {self.names.position} and {self.names.wrench} share no time")
@@ -120,17 +125,18 @@ class _Source:
         held = [s.time for s in self.signals if s.kind is SignalKind.HELD]
         return (min(held) if held else np.inf) - MARGIN_S
 
-    def hand(self) -> Hand | None:
+    def hand(self, *, find_gravity: bool = False) -> Hand | None:
         """As the recording says, or from the motion before anything was held."""
         if self._note is not None:
             return Hand.from_dict(json.loads(self._note["hand"]))
         end = self.bare_until()
-        return fit_hand(lambda delay: self.samples(delay).between(-np.inf, end), self.robot.gravity)
+        gravity = None if find_gravity else self.robot.gravity
+        return fit_hand(lambda delay: self.samples(delay, end + 2 * MARGIN_S).between(-np.inf, end), gravity)
 
 
-def hand_of(path: Path, robot: Robot | None = None) -> Hand:
+def hand_of(path: Path, robot: Robot | None = None, *, find_gravity: bool = False) -> Hand:
     """The bare hand, from a recording in which it moves and holds nothing (until the first pick-up)."""
-    hand = _Source(path, robot or robot_of(path)).hand()
+    hand = _Source(path, robot or robot_of(path)).hand(find_gravity=find_gravity)
     if hand is None:
         raise DataError(
             f"{path}: its motion with a bare hand does not tell the hand's mass; turn the wrist about all axes"
@@ -147,6 +153,7 @@ def weigh_recording(
     prior: ObjectPrior | None = None,
     library: Sequence[ObjectConfig] = (),
     delay_s: float | None = None,
+    find_gravity: bool = False,
 ) -> Weighed:
     """Find and weigh every pick-up.
 
@@ -156,11 +163,17 @@ def weigh_recording(
     prior    what is known of the objects
     library  objects to recognise
     delay_s  of the wrench [s], where the bare hand does not tell it
+    find_gravity   its direction, from the motion of the bare hand, rather than as the robot's file says
     """
     robot = robot or robot_of(path)
     source = _Source(path, robot)
     notes = []
-    hand = source.hand() if bare is None else hand_of(bare, robot)
+    hand = (
+        source.hand(find_gravity=find_gravity)
+        if bare is None
+        else hand_of(bare, robot, find_gravity=find_gravity)
+    )
+    gravity = robot.gravity if hand is None or hand.gravity is None else hand.gravity
     if hand is None:
         notes.append(
             "the bare hand does not move enough before the first pick-up to know its own inertia; "
@@ -169,7 +182,7 @@ def weigh_recording(
     samples = source.samples((delay_s or 0.0) if hand is None else hand.delay_s)
     sensor = sensor_of(samples.wrench[:2000])
     sensor = replace(sensor, delay_std=1e-3) if delay_s is None else sensor
-    follower = PickupFollower(hand, robot.gravity, sensor=sensor, prior=prior)
+    follower = PickupFollower(hand, gravity, sensor=sensor, prior=prior)
     for signal in source.signals:
         follower.signal(signal)
     follower.take(samples)
@@ -185,3 +198,8 @@ def weigh_recording(
         tuple(notes),
         Reporter(sensor_in_flange(robot), origin=source.origin, library=library),
     )
+
+
+def _until(end: float, time: Array, values: Array) -> tuple[Array, Array]:
+    count = int(np.searchsorted(time, end))
+    return time[:count], values[:count]

@@ -54,12 +54,15 @@ def steps_for(target: str, *, bare: bool = True, seconds: float = 3.0) -> list[d
 
 
 def record(
-    folder: Path, steps: list[dict[str, Any]], seed: int = 0, meddle: Callable[[Any], None] | None = None
+    folder: Path,
+    steps: list[dict[str, Any]],
+    seed: int = 0,
+    meddle: Callable[[Any], None] | None = None,
+    rig: str = str(CONFIGS / "rigs" / "sim_wam7.yaml"),
 ) -> Recorded:
     """Run steps on the simulated WAM as fast as it goes; `meddle` may schedule mishaps in its world."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "session.yaml"
-    rig = str(CONFIGS / "rigs" / "sim_wam7.yaml")
     path.write_text(
         yaml.safe_dump({"name": "picked", "rig": rig, "approach_fraction": 0.6, "steps": steps}),
         encoding="utf-8",

@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from drivers.sim.inertia import Inertia
+from heft.configs import CONFIGS
 from identify.consistency import consistency
 from identify.payload.joint_side import ArmModel
 from identify.payload.pickups import End
 from identify.payload.recorded import weigh_recording
 from identify.recorded import robot_of
+from identify.robot import Robot
+
+DOWN = (3.03444, -9.10331, 2.02296)  # [m/s2], of an arm on a wall
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +128,32 @@ def test_without_bare_motion_the_hand_is_unknown_and_the_mass_is_known(tmp_path:
     assert facts["mass"] == pytest.approx(0.85, rel=0.02)
     assert "inertia" in facts["prior_dominated"]
     assert any("--bare" in note for note in facts["notes"])
+
+
+@pytest.fixture(scope="module")
+def on_the_wall(tmp_path_factory: pytest.TempPathFactory, bench: Any) -> Any:
+    """The rig with its arm on a wall: gravity across its base."""
+    folder = tmp_path_factory.mktemp("wall")
+    for name in ("wam7.xml", "wam7.yaml"):
+        text = (CONFIGS / "robots" / name).read_text(encoding="utf-8")
+        text = text.replace('gravity="0 0 -9.81"', f'gravity="{DOWN[0]} {DOWN[1]} {DOWN[2]}"')
+        text = text.replace("gravity: [0.0, 0.0, -9.81]", f"gravity: {list(DOWN)}")
+        (folder / name).write_text(text, encoding="utf-8")
+    rig = (CONFIGS / "rigs" / "sim_wam7.yaml").read_text(encoding="utf-8")
+    (folder / "rig.yaml").write_text(rig.replace("../robots/wam7.yaml", "wam7.yaml"), encoding="utf-8")
+    return bench.record(folder, bench.steps_for("hammer"), rig=str(folder / "rig.yaml"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("found", [False, True])
+def test_on_a_wall(on_the_wall: Any, found: bool) -> None:
+    """As the robot's file says, or found, with a file that knows nothing of the wall."""
+    robot = Robot.load(CONFIGS / "robots" / "wam7.yaml") if found else None
+    weighed = weigh_recording(on_the_wall.file, robot=robot, find_gravity=found)
+    (facts,), (truth,) = weighed.to_dict()["payloads"], on_the_wall.truth["payloads"]
+    assert facts["gravity"] == pytest.approx(DOWN, abs=0.02)
+    assert facts["mass"] == pytest.approx(truth["mass"], rel=0.005)
+    assert facts["com"] == pytest.approx(truth["com"], abs=1e-3)
 
 
 def _about_com(truth: Any) -> Any:
