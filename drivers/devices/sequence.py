@@ -109,8 +109,8 @@ class RateSequence:
 
     Samples come in batches: what one read of the line gave. A host that has stalled finds many in one, so it is from
     batch to batch that their number is compared with the time passed. A batch that comes late on a busy host looks like
-    one before which a sample was lost, until one comes in time again: so it waits for `WINDOW` more, and if until any of
-    them no more time has passed than should have, nothing was lost.
+    one before which a sample was lost, until one comes in time again: so it waits for `WINDOW` more, and if until
+    any of them no more time has passed than should have, nothing was lost.
 
     LATE   more time than for the samples of a batch, by which it is suspicious [periods]
     """
