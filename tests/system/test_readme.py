@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,29 @@ def test_the_first_screen_has_the_two_commands() -> None:
 def test_every_linked_page_is_there() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), f"README links {target}"
+
+
+@pytest.mark.slow
+def test_the_three_uses(tmp_path: Path) -> None:
+    """Every `heft` command that stands in a block of its own, one after the other, as fast as it goes."""
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    commands = [
+        line.split() for block in blocks("") for line in block.splitlines() if line.startswith("heft ")
+    ]
+    assert {command[1] for command in commands} == {"run", "replay", "compare", "payload"}
+    for _, name, *arguments in commands:
+        if name in ("run", "replay"):
+            arguments = [a for a in arguments if a not in ("--speed", "5", "max")] + ["--speed", "max"]
+        done = subprocess.run(
+            [sys.executable, "-m", "heft.main", name, *arguments],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, (name, arguments, done.stderr)
+    panda, again = (tmp_path / folder / "result.json" for folder in ("panda", "again"))
+    assert panda.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.slow
