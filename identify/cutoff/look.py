@@ -33,7 +33,7 @@ UNTOUCHED = 2.0  # a low-pass passes half its cut-off unchanged
 NOISE_SAMPLES = 10_000  # that show white noise
 PER_BAND = 1.2  # ratio of a band's ends
 ROUNDS = 5
-SETTLED_S = 1e-6
+SETTLED_S = 1e-5
 INSTANTS = 16  # at which the regressor's derivative is looked at
 RIDGE = 1e-10  # of a column's square: what the part does not show
 
