@@ -40,6 +40,7 @@ from drivers.driver import Actuator, Context, Driver
 from drivers.emulators.bench import AXES, Bench
 from drivers.setpoints import Setpoints
 from drivers.transports import CanFrame, Chunk, Datagram
+from heft.priority import ahead_of_others
 
 FRAMES = 20_000
 #: Part of one core that a driver may take; inside, driver and emulator together.
@@ -226,6 +227,11 @@ async def listen(driver: Driver, seconds: float) -> Measured:
     """Read the first stream for so long; what moves, moves."""
     gc.collect()
     gc.freeze()  # as `heft run` does: a collection of all that is loaded stalls the loop
+    with ahead_of_others():
+        return await _listen(driver, seconds)
+
+
+async def _listen(driver: Driver, seconds: float) -> Measured:
     ages: list[Any] = []
     async with driver, asyncio.TaskGroup() as tasks:
         motion = tasks.create_task(sway(driver)) if isinstance(driver, Actuator) else None
@@ -266,7 +272,12 @@ def report_measured(title: str, runs: Iterable[tuple[str, float, Callable[[], Me
     print(f"\n{title:16}" + "".join(f"{column:>9}" for column in columns))
     kept = True
     for kind, lost, run in runs:
-        m = run()
+        try:
+            m = run()
+        except ExceptionGroup as failed:
+            print(f"{kind:16}{failed.exceptions[0]}", flush=True)
+            kept = False
+            continue
         kept &= m.core <= CORE and m.lost <= lost * m.samples
         counts = f"{m.rate_hz:9.1f}{m.samples:9}{m.lost:9}{m.skipped:9}{100 * m.core:9.1f}{100 * CORE:9.0f}"
         print(f"{kind:16}{counts}{m.p50_ms:9.2f}{m.p99_ms:9.2f}", flush=True)

@@ -24,6 +24,7 @@ from drivers import emulators
 from drivers.errors import OptionError
 from drivers.registry import KINDS
 from heft.exit_codes import ExitCode
+from heft.priority import ahead_of_others
 
 __all__ = ["add", "list_kinds", "probe_rig", "run_emulator"]
 
@@ -198,10 +199,11 @@ async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> Non
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    async with emulators.create(kind, kind, options, plant) as emulator:
-        sys.stdout.write(json.dumps({"kind": kind, **emulator.endpoint}) + "\n")
-        sys.stdout.flush()
-        await ended.wait()
+    with ahead_of_others():  # devices wait for nobody
+        async with emulators.create(kind, kind, options, plant) as emulator:
+            sys.stdout.write(json.dumps({"kind": kind, **emulator.endpoint}) + "\n")
+            sys.stdout.flush()
+            await ended.wait()
 
 
 def _setting(text: str) -> tuple[str, Any]:
