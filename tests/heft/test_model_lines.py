@@ -1,0 +1,62 @@
+"""What the terminal says of a model: cut-off, rows, bootstrap, each in a line."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from heft.main import main
+from heft.terminal.model import describe_result
+from identify import Dataset, Result, Robot, fit
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    robot = Robot.from_dh([{"alpha": 0.0, "a": 0.3, "d": 0.0}])
+    robot = replace(robot, prior=np.array([1.0, 0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1, 0.1, 0.5, 0.4, 0.0]))
+    t = np.arange(8000) * 1e-3
+    q = np.sin(2 * t) + 0.5 * np.sin(5.1 * t)
+    dq, ddq = np.gradient(q, 1e-3), np.gradient(np.gradient(q, 1e-3), 1e-3)
+    tau = robot.torque(q[:, None], dq[:, None], ddq[:, None], robot.prior)
+    tau += 0.02 * np.random.default_rng(0).standard_normal(tau.shape)
+    return fit(robot, Dataset.from_arrays(t, q[:, None], tau), "wls", bootstrap=10)
+
+
+def said(result: Result) -> list[str]:
+    out = io.StringIO()
+    describe_result(result, Path("result.json"), Console(file=out, width=400))
+    return out.getvalue().splitlines()
+
+
+def test_cutoff_rows_and_bootstrap_have_a_line_each(result: Result) -> None:
+    lines = said(result)
+    (cutoff,) = [line for line in lines if line.startswith("cut-off")]
+    assert f"cut-off {result.processing.cutoff_hz:.3g} Hz chosen (" in cutoff
+    assert "% of the motion's torque pass" in cutoff
+    (rows,) = [line for line in lines if line.startswith("rows")]
+    account = result.provenance.data[0].rows
+    assert rows.startswith(f"rows {account['used']} of {account['on the grid']} used; left out: ")
+    (drawn,) = [line for line in lines if line.startswith("bootstrap of 10")]
+    assert "for friction" in drawn
+
+
+def test_a_result_of_an_older_version_has_only_its_cutoff(result: Result) -> None:
+    old = result.to_dict()
+    old["tradeoff"], old["facts"] = None, {}
+    for origin in old["provenance"]["data"]:
+        origin["rows"] = {}
+    lines = said(Result.from_dict(old))
+    assert not any(line.startswith(("cut-off", "rows", "bootstrap")) for line in lines)
+    assert any(f"cut-off {result.processing.cutoff_hz:.3g} Hz" in line for line in lines)
+
+
+@pytest.mark.parametrize("number", ["5", "-1", "many"])
+def test_too_few_replicates_are_a_mistake(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["identify", "session.mcap", f"--bootstrap={number}"])
+    assert "at least 10" in capsys.readouterr().err
