@@ -27,7 +27,7 @@ _LONGEST_STEP = 2.0  # in units of the chart: e^2 in mass and moments, 0.2 m
 _PARTS = (slice(0, 1), slice(1, 4), slice(4, 10))  # of the chart: mass, place, moments
 _DECREMENT = 1e-8  # of the objective (half a squared sigma) below which a step is not worth taking
 _ITERATIONS = 40
-_THIN = 0.1  # of the largest moment: a start with a smaller one is thickened, or steps would creep out of its corner
+_THIN = 0.01  # of the largest moment: a start with a smaller one is thickened, or steps would creep out of its corner
 _ELEMENTS = UNITS.reshape(6, 9)
 _PRODUCTS = (np.einsum("aij,bjk->abik", UNITS, UNITS) + np.einsum("bij,ajk->abik", UNITS, UNITS)).reshape(
     36, 9

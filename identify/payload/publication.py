@@ -25,7 +25,7 @@ from identify.payload.track import Track
 __all__ = ["Publication", "publish"]
 
 _PASSES = 4  # each with what the one before said of noise and of unexcited directions
-_SAME_NOISE = 1.2  # a factor in the noise that moves no estimate
+_SAME_NOISE = 2.0  # a factor in the noise that hardly moves an estimate
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,14 @@ def publish(
     """The most probable load, with its uncertainty, from `start`."""
     point = start
     evidence = [track.evidence(point) for track in tracks]
-    for _ in range(_PASSES):
+    for done in range(_PASSES):
         point = maximise(evidence, prior, point, delay_std=delay_std, free_gravity=free_gravity)
         for track in tracks:
             track.judge(point)
         before, evidence = evidence, [track.evidence(point) for track in tracks]
-        if all(_alike(a, b) for a, b in zip(before, evidence, strict=True)):
+        pairs = list(zip(before, evidence, strict=True))
+        same = all(np.array_equal(a.z, b.z) for a, b in pairs)  # nothing was taken from the estimate itself
+        if (same or done > 0) and all(_settled(a, b) for a, b in pairs):
             break
     point = Point(kept_inside(point.body), point.delay, point.gravity)
     scale = prior.scale(point.body.mass, float(point.body.moments.max()))
@@ -86,8 +88,5 @@ def publish(
     )
 
 
-def _alike(before: Evidence, after: Evidence) -> bool:
-    """Whether nothing was taken from the estimate itself that would change it."""
-    return np.array_equal(before.z, after.z) and max(before.noise, after.noise) < _SAME_NOISE * min(
-        before.noise, after.noise
-    )
+def _settled(before: Evidence, after: Evidence) -> bool:
+    return max(before.noise, after.noise) < _SAME_NOISE * min(before.noise, after.noise)

@@ -32,7 +32,8 @@ class Track:
         self._factor = InformationFactor(bias_std / sigma, lifted.width)
         self._white, self._slow = np.zeros(lifted.width), np.zeros(lifted.width)
         self._count = 0.0  # of values of a load
-        self._means: deque[tuple[float, Array, Array]] = deque(maxlen=_RECENT)
+        self._faded = 0.0  # log of what is left of the information that came first
+        self._means: deque[tuple[float, float, Array, Array]] = deque(maxlen=_RECENT)
 
     def take(
         self,
@@ -67,7 +68,8 @@ class Track:
         self._slow = self._slow * forgetting + slow / unit
         self._count = self._count * forgetting + values.size * float(loaded)
         weight = float(ones[0])
-        self._means.append((weight, full[0, :, channels:] / weight, scaled[0] / weight))
+        self._faded += float(np.log(forgetting))
+        self._means.append((self._faded, weight, full[0, :, channels:] / weight, scaled[0] / weight))
 
     def forget(self, columns: slice) -> None:
         """Start the load's part of s afresh."""
@@ -93,15 +95,18 @@ class Track:
         Before there are many residuals, it is the assumed one and what the noise in the rows adds.
         """
         s = point.lift(self.lifted).values
-        count = len(self._means)
+        count = float(len(self._means))
         at_once = self.lifted.lift(point.ten, 0.0, point.gravity).values  # the delay's columns hold slopes
         expected = 1.0 + float((self._white + self._slow) @ at_once**2) / max(self._count, 1.0)
         observed = expected
         if count >= 2:
-            weights, rows, values = (np.stack(parts) for parts in zip(*self._means, strict=True))
+            faded, weights, rows, values = (np.stack(parts) for parts in zip(*self._means, strict=True))
+            left = np.exp(faded - self._faded)
             rest = values - rows @ s
-            rest -= (weights**2 @ rest) / (weights @ weights)
-            observed = float(long_run_variance(weights[:, None] * rest).mean())
+            rest -= (left * weights**2 @ rest) / (left * weights @ weights)
+            scaled = (np.sqrt(left) * weights)[:, None] * rest
+            observed = float(long_run_variance(scaled).mean() * count / left.sum())
+            count = float(left.sum())
         self.noise = max((_TRUST * expected + count * observed) / (_TRUST + count), _LEAST_NOISE)
 
     def bias(self, point: Point, covariance: Array, columns: Array) -> tuple[Array, Array]:
