@@ -80,10 +80,11 @@ def plot(
     kind: str,
     most: int = 6,
     x_unit: str = "s",
+    x_ticks: int = 4,
 ) -> str:
     """A plot over 0 .. x_end [`x_unit`]; `kind` is its class, `label` what it shows to those who cannot see it.
 
-    Of more than `most` ticks at its side, only the outermost and zero are left.
+    Of more than `most` ticks at its side, only the outermost and zero are left; below it are at least `x_ticks`.
     """
     width = max(round(1000 * x_end), 1)
     paths = "".join(f'<path class="{line.kind}" d="{_path(line, scale)}"/>' for line in lines)
@@ -92,7 +93,7 @@ def plot(
         f'<svg viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true" '
         f'data-width="{width}" data-low="{scale.low!r}" data-high="{scale.high!r}">{paths}</svg>'
         f'<div class="y ticks" aria-hidden="true">{_y_ticks(scale, unit, most)}</div>'
-        f'<div class="x ticks" aria-hidden="true">{_x_ticks(x_end, x_unit)}</div></div>'
+        f'<div class="x ticks" aria-hidden="true">{_x_ticks(x_end, x_unit, x_ticks)}</div></div>'
     )
 
 
@@ -124,19 +125,27 @@ def _path(line: Line, scale: Scale) -> str:
 
 
 def _y_ticks(scale: Scale, unit: str, most: int) -> str:
-    found, labels = ticks(scale.low, scale.high, 3), []
-    if len(found) > most:
-        found = [found[0], 0.0, found[-1]]
+    def at(value: float) -> float:
+        return 100 * (scale.high - value) / (scale.high - scale.low)
+
+    def inside(found: list[float]) -> list[float]:
+        """Those whose labels do not run into the neighbour's."""
+        clear = [value for value in found if EDGE < at(value) < 100 - EDGE]
+        return [clear[0], 0.0, clear[-1]] if len(clear) > most else clear
+
+    found, labels = inside(ticks(scale.low, scale.high, 3)), []
+    if len(found) < 2:
+        found = inside(ticks(scale.low, scale.high, 5))
     for value in found:
-        at = 100 * (scale.high - value) / (scale.high - scale.low)
-        if not EDGE < at < 100 - EDGE:
-            continue  # its label would run into the neighbour's
         said = plain(value, 3) if value else "0"
         said = said.rstrip("0").rstrip(".") if "." in said and "\u00b7" not in said else said
-        labels.append(f'<i style="top:{at:.2f}%"{" class=zero" if value == 0 else ""}><b>{said}</b></i>')
+        labels.append(
+            f'<i style="top:{at(value):.2f}%"{" class=zero" if value == 0 else ""}><b>{said}</b></i>'
+        )
     return "".join(labels) + f"<em>{text(unit)}</em>"
 
 
-def _x_ticks(end: float, unit: str) -> str:
-    shown = [f'<i style="left:{100 * value / end:.2f}%"><b>{value:g}</b></i>' for value in ticks(0, end, 4)]
+def _x_ticks(end: float, unit: str, least: int) -> str:
+    marks = ticks(0, end, least)
+    shown = [f'<i style="left:{100 * value / end:.2f}%"><b>{value:g}</b></i>' for value in marks]
     return "".join(shown) + f"<em>{text(unit)}</em>"

@@ -81,6 +81,7 @@ def residuals_section(result: Result, evidence: Evidence) -> str:
                 label=label,
                 unit="",
                 kind="lags",
+                x_ticks=3,
             )
             + "</figure>"
         )
