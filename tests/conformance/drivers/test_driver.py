@@ -168,7 +168,8 @@ async def test_reconnects_when_asked_to(stand, case, take):
             blocks.append(block)
             if len(blocks) == 3:
                 bench.inject(Silence, duration_s=0.3)
-            if len(blocks) == 6:
+            seen = (np.diff(numbers(blocks)) > 1).any()  # on a busy host, after what had come before
+            if (len(blocks) >= 6 and seen) or len(blocks) == 300:
                 await driver.stop()
         assert_nothing_twice(blocks)
         gap = np.diff(numbers(blocks)).max() - 1
