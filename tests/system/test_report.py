@@ -123,8 +123,8 @@ def test_nothing_fails_in_the_console(seen: dict[str, Any]) -> None:
 
 
 def test_the_figures_are_there(seen: dict[str, Any]) -> None:
-    """Seven joints with torque and residual, seven autocorrelations, one arm."""
-    assert len(seen["heights"]) == 7 * 2 + 7 + 1
+    """Seven joints with torque and residual, seven autocorrelations, seven spectra, one arm."""
+    assert len(seen["heights"]) == 7 * 2 + 7 + 7 + 1
     assert min(seen["heights"]) > 40
 
 
@@ -199,7 +199,8 @@ def test_compare_finds_the_recordings(folder: Path, tmp_path: Path, capsys: Any)
     assert main(["compare", str(result), str(away), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     fit = json.loads(result.read_text(encoding="utf-8"))["relative_error"]["fit"]
-    assert [row[0] for row in said["relative_error"]] == pytest.approx([fit, fit], rel=1e-3)
+    # The delay is taken out by whole samples here and by derivatives in the fit: rows differ by their last filter tap.
+    assert [row[0] for row in said["relative_error"]] == pytest.approx([fit, fit], rel=5e-3)
     assert [row[1] for row in said["relative_error"]] == [None, None]
     assert said["differences"][0]["moved"] == 0
     assert said["missing"] == ["short.mcap: not at hand"]
