@@ -24,7 +24,7 @@ from identify.payload.track import Track
 
 __all__ = ["Publication", "publish"]
 
-_PASSES = 4  # each with what the one before said of noise and of unexcited directions
+_PASSES = 8  # each with what the one before said of noise and of unexcited directions
 _SAME_NOISE = 2.0  # a factor in the noise that hardly moves an estimate
 
 
