@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 from pathlib import Path
 
 from daq.bus.endpoint import Endpoint
 from daq.errors import BusError, ConfigError
 
-__all__ = ["endpoint", "prepared", "seed", "speed", "target"]
+__all__ = ["endpoint", "name", "positive", "prepared", "seed", "speed", "target"]
 
 
 def speed(text: str) -> float:
@@ -28,6 +29,24 @@ def seed(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a seed; give a whole number from 0 on")
     return int(text)
+
+
+def positive(text: str) -> float:
+    """A number above 0 that has an end."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def name(text: str) -> str:
+    """A name on the bus: a part of a topic."""
+    if not re.fullmatch(r"[\w.-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name; give letters, digits, dots, - and _ only")
+    return text
 
 
 def endpoint(text: str) -> Endpoint:

@@ -15,7 +15,7 @@ from typing import get_args
 from daq.archive.messages import Description
 from daq.clock import RealClock
 from heft.exit_codes import ExitCode
-from heft.options import prepared, target
+from heft.options import name, positive, prepared, target
 from identify.consistency import Level
 from identify.estimators import METHODS
 from identify.robot import Robot
@@ -45,10 +45,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("worker"), help="folder for spools and results (default: worker)"
     )
-    parser.add_argument("--name", default="worker", help="known by this name on the bus (default: worker)")
+    parser.add_argument(
+        "--name", type=name, default="worker", help="known by this name on the bus (default: worker)"
+    )
     parser.add_argument("--once", action="store_true", help="end after one session")
     parser.add_argument(
-        "--gone", type=float, default=10.0, metavar="S", help="seconds without an answer: it has died"
+        "--gone", type=positive, default=10.0, metavar="S", help="seconds without an answer: it has died"
     )
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the session)")
     parser.add_argument("--method", choices=sorted(METHODS), default="sdp", help="estimator (default: sdp)")
@@ -63,8 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Follow sessions until interrupted; with --once, exit code 4 where there is no result."""
     logging.basicConfig(stream=sys.stderr, format="heft worker: %(message)s", level=logging.WARNING)
     os.nice(NICENESS)
+    archive = arguments.archive or arguments.bus.archive
     worker = Worker(
-        arguments.archive or arguments.bus.archive,
+        archive,
         prepared(arguments.out),
         RealClock(),
         name=arguments.name,
@@ -74,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         gone_s=arguments.gone,
         begin=_begin,
     )
+    sys.stderr.write(f"waiting for a session at {archive}\n")
     return asyncio.run(_work(worker, arguments))
 
 

@@ -74,6 +74,23 @@ def test_a_worker_without_an_address(address: str, remedy: str, capsys: pytest.C
     assert remedy in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--gone", "-1", "'-1' is not a number above 0"),
+        ("--gone", "nan", "'nan' is not a number above 0"),
+        ("--name", "a/b", "'a/b' is no name; give letters"),
+    ],
+)
+def test_a_worker_with_a_strange_option(
+    option: str, value: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["worker", "--bus", "tcp://127.0.0.1:5570", f"{option}={value}"])
+    assert exit_.value.code == 2
+    assert said in capsys.readouterr().err
+
+
 def test_a_session_that_is_no_text(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(recording)]) == 2
     assert "not text (invalid start byte at byte 0); give the path of a YAML file" in capsys.readouterr().err
