@@ -113,7 +113,7 @@ async def _acquire(
                 loop.add_signal_handler(number, session.stop, f"{number.name} received")
         if identify:
             stack.enter_context(worker)
-        if not config.rig.simulated:  # devices do not wait
+        if arguments.speed <= 1.0:  # devices do not wait
             worker.step_aside()
             stack.enter_context(ahead_of_others())
         gc.collect()
