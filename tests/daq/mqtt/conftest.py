@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import aiomqtt
 import pytest
@@ -55,6 +57,19 @@ class Broker:
         """Another program."""
         clean = None if name is None else False
         return aiomqtt.Client("127.0.0.1", self.config.port, identifier=name, clean_session=clean)
+
+
+@pytest.fixture(scope="session")
+def schema_faults() -> Callable[[Any], list[str]]:
+    """Everything in which a message breaks docs/payload.schema.json."""
+    spec = importlib.util.spec_from_file_location(
+        "payload_schema", Path(__file__).with_name("payload_schema.py")
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return lambda message: list(module.faults(message))
 
 
 @pytest.fixture

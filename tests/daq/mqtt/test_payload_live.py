@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -58,7 +59,9 @@ def session_file(folder: Path, broker: Any) -> Path:
     return path
 
 
-async def test_a_pickup_is_told_on_stdout_by_mqtt_and_in_a_recording_of_its_own(broker, tmp_path) -> None:
+async def test_a_pickup_is_told_on_stdout_by_mqtt_and_in_a_recording_of_its_own(
+    broker, tmp_path, schema_faults, capsys
+) -> None:
     session = session_file(tmp_path, broker)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "heft.main", "payload", "--live", str(session)),
@@ -96,6 +99,11 @@ async def test_a_pickup_is_told_on_stdout_by_mqtt_and_in_a_recording_of_its_own(
     recording = Recording.open(tmp_path / "out" / "pickup-001.mcap")
     assert recording.recovery.complete
     assert main(["payload", str(recording.path), "--json"]) == 0  # it can be weighed again, by itself
+    (again,) = json.loads(capsys.readouterr().out)["payloads"]
+    assert again["mass"] == pytest.approx(lines[-1]["mass"], abs=lines[-1]["std"]["mass"])
+    assert np.all(np.abs(np.subtract(again["com"], lines[-1]["com"])) < lines[-1]["std"]["com"])
+    for message in (*lines, *events, kept[topics.payload(CELL)], again):
+        assert schema_faults(message) == []
 
 
 def test_a_session_without_its_broker_goes_on(broker, tmp_path, caplog) -> None:
