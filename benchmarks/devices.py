@@ -1,6 +1,6 @@
 """Drivers against emulators: how fast they make blocks of bytes, what they cost, what they lose, how late they are.
 
-    python benchmarks/devices.py [--part making|live|inside] [--seconds 10] [KIND ...]
+    python benchmarks/drivers.py [--part making|live|inside] [--seconds 10] [KIND ...]
 
 Everything takes five minutes; the exit code is 1 where a bound is missed. Run it on a machine that does nothing else.
 
