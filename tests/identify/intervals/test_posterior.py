@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from identify import Robot, base_parameters
-from identify.consistency import consistency_of_links
 from identify.chart import Chart, LinkChart
+from identify.consistency import consistency_of_links
 from identify.intervals.posterior import posterior
 from identify.parameters import Layout
 from identify.robot import PriorSpread
