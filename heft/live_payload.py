@@ -47,6 +47,7 @@ from identify.payload.pickups import Pickup
 from identify.payload.prior import ObjectPrior
 from identify.payload.recorded import HAND_NOTE, hand_of
 from identify.payload.report import Reporter
+from identify.payload.streams import PayloadStreams
 from identify.payload.wrist import sensor_in_flange
 from identify.robot import Robot
 
@@ -280,6 +281,11 @@ async def _serve(arguments: argparse.Namespace) -> int:
                 confirm=arming.confirm,
             )
         streams = {stream.name: stream for stream in host.streams}
+        if PayloadStreams.find(streams, robot, str(rig.path)).gripper is None and rig.mqtt is None:
+            raise ConfigError(
+                f"{rig.path}: no stream says that the gripper holds something (`object.detected`), and there is no "
+                "broker to hear of it: nothing would ever be weighed; add the gripper's device, or `mqtt:`"
+            )
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
         await thinker.begin(streams, hand, prior)
         service = PayloadService(
