@@ -23,7 +23,7 @@ from identify.payload.wrench import differential_terms
 __all__ = ["PayloadEstimator", "WristSensor"]
 
 _NOISE = 3.0  # times the noise of accelerations: more than that is motion
-_DISTORTED = 0.2  # part of quick motion that filters get wrong
+_DISTORTED = 0.4  # part of quick motion that filters get wrong
 _HEAVY = (1.0, 0.15)  # [kg], [m] of a load that this is weighed for
 _MEMORY_S = (
     0.008  # of the noise in accelerations that a filter of 25 Hz has left: rms of its integral over its own
@@ -42,8 +42,8 @@ class WristSensor:
 
     force_noise: float = 0.05  # good strain-gauge sensors at 1 kHz
     torque_noise: float = 0.002
-    force_drift: float = 0.001  # a warm sensor: some mN in the seconds that matter
-    torque_drift: float = 4e-5
+    force_drift: float = 0.0007  # a warm sensor: some mN in the seconds that matter
+    torque_drift: float = 3e-5
     force_bias: float = 100.0  # as large as a sensor's range
     torque_bias: float = 10.0
     delay_std: float = 2e-4  # what clocks and delays can be aligned to
