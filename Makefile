@@ -41,7 +41,7 @@ check: .venv/ready
 	$(BIN)/lint-imports
 
 bench: .venv/ready
-	for f in acquisition identification feedforward drivers payload worker coverage; do \
+	for f in acquisition identification feedforward drivers wire payload worker coverage; do \
 	  echo "== benchmarks/$$f.py"; $(BIN)/python benchmarks/$$f.py || exit 1; done
 
 clean:

@@ -118,6 +118,7 @@ async def _acquire(
             stack.enter_context(ahead_of_others())
         gc.collect()
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop for a tenth of a second
+        stack.callback(gc.unfreeze)
         async with open_view(endpoints, sys.stderr, arming.settled), report:
             outcome = await session.run()
         done = identify and outcome.state is State.DONE
