@@ -16,7 +16,7 @@ from identify.arrays import Array
 from identify.errors import ProblemError
 from identify.payload.chunks import Chunker
 from identify.payload.estimate import PayloadEstimate
-from identify.payload.posterior import start_from
+from identify.payload.posterior import Point, start_from
 from identify.payload.prior import ObjectPrior
 from identify.payload.publication import Publication, publish
 from identify.payload.track import Track
@@ -85,7 +85,7 @@ class LoadEstimator(ABC):
         """The load as known now; with no sample yet it is the prior."""
         if not self._loaded:
             raise ProblemError("no load to estimate: the gripper is empty; call grasped() at the pick-up")
-        start = self._published.point if self._published else start_from(self._prior, self._down())
+        start = self._published.point if self._published else self._start()
         self._published = publish(
             self._tracks,
             self._prior,
@@ -121,6 +121,10 @@ class LoadEstimator(ABC):
     @abstractmethod
     def _blocks(self, chunks: Array) -> Sequence[Sequence[tuple[Array, Array, Array, Array, Array]]]:
         """For each chunk and track the first arguments of `Track.take`."""
+
+    def _start(self) -> Point:
+        """Where the first search begins."""
+        return start_from(self._prior, self._down())
 
     @abstractmethod
     def _down(self) -> Array:

@@ -14,18 +14,23 @@ from numpy.typing import ArrayLike
 
 from identify.arrays import Array
 from identify.errors import DataError, ProblemError
+from identify.inertia.manifold import MassDistribution
+from identify.inertia.pseudo import second_moment_about_com
 from identify.payload.batch import ChannelRows, fit_rows
 from identify.payload.channels import DirectChannels
 from identify.payload.chunks import parabolas
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.estimator import LoadEstimator
 from identify.payload.inputs import series, times
+from identify.payload.posterior import Point
 from identify.payload.prior import ObjectPrior
 from identify.payload.track import Track
 
 __all__ = ["JointTorqueEstimator", "fit_joint_torque"]
 
 _UNUSED = np.zeros(3)  # gravity is within the rows
+_LEAST_MASS = 0.01  # [kg] of a fit that is worth beginning from
+_FARTHEST = 1.0  # [m] of its centre of mass
 
 
 def fit_joint_torque(
@@ -116,6 +121,18 @@ class JointTorqueEstimator(LoadEstimator):
             rows = table[:, n:].reshape(-1, n, 10)
             blocks.append([(ones, rows * float(self._loaded), table[:, :n], silent, silent)])
         return blocks
+
+    def _start(self) -> Point:
+        """The best fit, whether it could exist or not, made thick: torques of a whole motion come at once, and from
+        what the prior expects the search may not find its way.
+        """
+        ten = self._tracks[0].unconstrained()
+        if not ten[0] > _LEAST_MASS or np.linalg.norm(ten[1:4]) > _FARTHEST * ten[0]:
+            return super()._start()
+        moments, axes = np.linalg.eigh(second_moment_about_com(ten))
+        thick = np.maximum(moments, max(0.1 * float(moments[-1]), 1e-4 * float(ten[0])))
+        axes = axes * np.sign(np.linalg.det(axes))
+        return Point(MassDistribution(float(ten[0]), ten[1:4] / ten[0], axes, thick), 0.0, self._down())
 
     def _down(self) -> Array:
         return _UNUSED
