@@ -246,7 +246,7 @@ def tell(pickups: int, first: int, workers: int, keep: Path | None = None) -> bo
 
 
 def table(outcomes: list[Outcome]) -> bool:
-    """All that was found. With few pick-ups shares may be as much off as chance is."""
+    """All that was found. Of few numbers the share may be as much off as chance is."""
     pickups = sum(outcome.pickups for outcome in outcomes)
     good = True
     write(f"\npayload: {pickups} pick-ups with the wrist's motion, {len(outcomes)} in slow motion\n")
@@ -257,7 +257,7 @@ def table(outcomes: list[Outcome]) -> bool:
     for name, offs in sorted(groups.items()):
         z = np.array(offs)
         inside = float(np.mean(np.abs(z) <= 1.96))
-        chance = 3 * np.sqrt(0.05 * 0.95 / len(z)) if pickups < 100 else 0.0
+        chance = 3 * np.sqrt(0.05 * 0.95 / len(z)) if len(z) < 100 else 0.0
         most = 0.99 + chance if name in TWO_SIDED else 1.0
         ok = 0.9 - chance <= inside <= most
         good &= ok

@@ -42,8 +42,8 @@ class WristSensor:
 
     force_noise: float = 0.05  # good strain-gauge sensors at 1 kHz
     torque_noise: float = 0.002
-    force_drift: float = 0.0007  # a warm sensor: some mN in the seconds that matter
-    torque_drift: float = 3e-5
+    force_drift: float = 0.00085  # a warm sensor: some mN in the seconds that matter
+    torque_drift: float = 3.5e-5
     force_bias: float = 100.0  # as large as a sensor's range
     torque_bias: float = 10.0
     delay_std: float = 2e-4  # what clocks and delays can be aligned to
