@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any, Self
 
 from drivers.block import Block
 from drivers.stream import Stream
+from identify.errors import DataError
 from identify.payload.events import Signal
 from identify.payload.hand import Hand
 from identify.payload.live import LivePayload, rehearse
@@ -30,20 +35,36 @@ class Thinker:
     """
 
     RATE_HZ = 1000.0  # of the rehearsal
+    PATIENCE_S = 0.5  # with a thought that is under way at the end
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
         self._pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+        self._processes: list[BaseProcess] = []
         self.wanted: frozenset[str] = frozenset()
         self.hand: Hand | None = None
 
     async def __aenter__(self) -> Self:
         """Start the process and let it rehearse: from then on it answers at once."""
-        await self._ask(_prepare, self._robot.to_dict(), self.RATE_HZ)
+        others = multiprocessing.active_children()
+        prepared = asyncio.ensure_future(self._ask(_prepare, self._robot.to_dict(), self.RATE_HZ))
+        try:
+            await asyncio.sleep(0)  # it is asked, so the process is there
+            self._processes = [one for one in multiprocessing.active_children() if one not in others]
+            await prepared
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+        """What it still thinks about is of no use to anybody."""
+        shut = asyncio.ensure_future(asyncio.to_thread(self._pool.shutdown, cancel_futures=True))
+        await asyncio.wait({shut}, timeout=self.PATIENCE_S)
+        if not shut.done():
+            for process in self._processes:
+                process.kill()
+        await shut
 
     async def begin(
         self, streams: Mapping[str, Stream], hand: Hand | None, prior: ObjectPrior | None
@@ -61,7 +82,12 @@ class Thinker:
         return news
 
     async def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+        except BrokenProcessPool as exc:
+            raise DataError(
+                "the process that weighs has ended by itself; see whether memory was short"
+            ) from exc
 
 
 # -- in the process ---------------------------------------------------------------------------------------------------
@@ -75,9 +101,18 @@ class _Mind:
 
 
 def _prepare(robot: dict[str, Any], rate_hz: float) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent ends it ...
+    Thread(target=_leave_with_parent, name="parent", daemon=True).start()  # ... even where it was killed
     _Mind.robot = Robot.from_dict(robot)
     rehearse(_Mind.robot, rate_hz)
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(0)
 
 
 def _begin(streams: dict[str, Stream], hand: Hand | None, prior: ObjectPrior | None) -> None:

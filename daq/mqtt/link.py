@@ -48,7 +48,8 @@ class Link:
     FIRST_WAIT_NS = 250_000_000
     LONGEST_WAIT_NS = 15_000_000_000
     WAITING_EVENTS = 10_000
-    GOODBYE_S = 2.0
+    GOODBYE_S = 1.0  # for what is left to be said
+    CONNECT_S = 1.0  # a thread connects: nobody can interrupt it, and the program ends after it
     ANSWER_S = 5.0
 
     def __init__(
@@ -72,7 +73,9 @@ class Link:
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._client: aiomqtt.Client | None = None
+        self._settled = asyncio.Event()  # connected, or not: no attempt is under way
         self._away = False
+        self._leaving = False
         self.lost_events = 0
 
     @property
@@ -95,15 +98,18 @@ class Link:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Say what is left to be said, if the broker listens, then goodbye."""
-        if self.connected:
-            self.state(self._online, {"schema": "heft.online", "online": False})
+        """Say what is left to be said, if the broker listens, then goodbye; within `GOODBYE_S` and a little."""
+        self._leaving = True
+        try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.GOODBYE_S):
-                    await self._all_said()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+                    await self._settled.wait()
+                    if self.connected:
+                        self.state(self._online, {"schema": "heft.online", "online": False})
+                        await self._all_said()
+        finally:
+            if self._task is not None:
+                await _end(self._task, again_s=0.3)
         unsaid = len(self._events)
         if unsaid:
             self.lost_events += unsaid
@@ -140,9 +146,11 @@ class Link:
     async def _stay(self) -> None:
         """Connect, work, and when that ends, wait and begin again."""
         wait_ns = self.FIRST_WAIT_NS
-        while True:
+        while not self._leaving:
+            self._settled.clear()
+            client = self._new_client()
             try:
-                async with self._new_client() as client:
+                async with client:
                     if self._away:
                         _log.info("%s: is there again", self._where)
                     self._away, wait_ns = False, self.FIRST_WAIT_NS
@@ -153,12 +161,14 @@ class Link:
                 self._away = True
             finally:
                 self._client = None
+                self._settled.set()
+                _hang_up(client)
             await self._clock.sleep_until(self._clock.now_ns() + wait_ns)
             wait_ns = min(2 * wait_ns, self.LONGEST_WAIT_NS)
 
     def _new_client(self) -> aiomqtt.Client:
         gone = {"schema": "heft.online", "online": False, "ts": self._utc_s()}
-        return aiomqtt.Client(
+        client = aiomqtt.Client(
             self._config.host,
             self._config.port,
             username=self._config.username,
@@ -170,12 +180,15 @@ class Link:
             timeout=self.ANSWER_S,
             logger=_wire,
         )
+        client._client.connect_timeout = self.CONNECT_S  # aiomqtt has no option for it
+        return client
 
     async def _speak(self, client: aiomqtt.Client) -> None:
         for topic in self._handlers:
             await client.subscribe(topic, qos=1)
         self._changed = dict.fromkeys(self._states)  # whatever the broker had, it may have lost
         self._client = client
+        self._settled.set()
         self._work.set()
         listener = asyncio.create_task(self._listen(client), name=f"mqtt {self._role} listener")
         sender = asyncio.create_task(self._send(client), name=f"mqtt {self._role} sender")
@@ -184,9 +197,7 @@ class Link:
             for task in done:
                 task.result()
         finally:
-            for task in (listener, sender):
-                task.cancel()
-            await asyncio.gather(listener, sender, return_exceptions=True)
+            await _end(listener, sender, again_s=0.05)
 
     async def _listen(self, client: aiomqtt.Client) -> None:
         async for message in client.messages:
@@ -223,6 +234,28 @@ class Link:
     async def _all_said(self) -> None:
         while (self._events or self._changed) and self.connected:
             await self._clock.sleep_until(self._clock.now_ns() + 5_000_000)
+
+
+def _hang_up(client: aiomqtt.Client) -> None:
+    """Close the line where connecting was given up halfway: aiomqtt would leave it open."""
+    wire = client._client
+    if wire.socket() is not None:
+        wire.on_disconnect = None
+        wire.disconnect()
+
+
+async def _end(*tasks: asyncio.Task[None], again_s: float) -> None:
+    """Cancel tasks until they have ended.
+
+    Once is not enough: `asyncio.wait_for`, through which all answers of the broker come, forgets a cancellation that
+    arrives together with the answer (before Python 3.12), and the task goes on as if nothing had been asked of it.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=again_s)
+    await asyncio.gather(*tasks, return_exceptions=True)  # what they raised has been heard
 
 
 def _password(config: BrokerConfig, folder: Path) -> str | None:

@@ -85,6 +85,7 @@ class Standby:
         self._motions: deque[Trajectory] = deque()
         self._end: StandbyEnd | None = None
         self._state = State.IDLE
+        self._interruptible: asyncio.Task[Any] | None = None
 
     @property
     def moving(self) -> bool:
@@ -120,10 +121,7 @@ class Standby:
         async with self._publisher, AsyncExitStack() as stack:
             stack.enter_context(self._clock.participant("standby"))
             try:
-                await stack.enter_async_context(self.rig)
-                self._enter(State.CONNECTED)
-                self._start_tasks(stack)
-                await first_samples(self.rig, self._clock, self._ledger, self._watch)
+                await self._connect(stack)
                 await self._wait()
             except Exception as exc:
                 self._blame(exc)
@@ -136,9 +134,22 @@ class Standby:
         self._observers.state(str(end.state), end.reason)
         return end
 
+    async def _connect(self, stack: AsyncExitStack) -> None:
+        """All that its end interrupts, by cancelling it."""
+        if self._end is not None:
+            return
+        self._interruptible = asyncio.current_task()
+        try:
+            await stack.enter_async_context(self.rig)
+            self._enter(State.CONNECTED)
+            self._start_tasks(stack)
+            await first_samples(self.rig, self._clock, self._ledger, self._watch)
+        finally:
+            self._interruptible = None
+
     async def _wait(self) -> None:
         arm = self.rig.actuators[0] if self.armed and self.rig.actuators else None
-        if arm is not None:
+        if arm is not None and self._end is None:
             self._watch.armed = True
             await arm.arm()
             self._enter(State.ARMED)
@@ -206,7 +217,11 @@ class Standby:
         self._finish(StandbyEnd(state, str(exc) or type(exc).__name__))
 
     def _finish(self, end: StandbyEnd) -> None:
-        self._end = self._end or end
+        if self._end is not None:
+            return
+        self._end = end
+        if self._interruptible is not None:
+            self._interruptible.cancel()
 
     async def _sleep(self, ns: int) -> None:
         await self._clock.sleep_until(self._clock.now_ns() + ns)

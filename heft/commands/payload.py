@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.file is None) == (arguments.live is None):
         raise ConfigError("give either a recording or --live RIG.yaml")
     if arguments.live is not None:
-        from heft.live_payload import run_live
+        from heft.payload_run import run_live
 
         return run_live(arguments)
     report = _weigh(arguments)

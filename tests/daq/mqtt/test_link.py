@@ -15,7 +15,7 @@ import pytest
 from daq.config.broker import BrokerConfig
 from daq.errors import ConfigError
 from daq.mqtt import topics
-from daq.mqtt.link import Link
+from daq.mqtt.link import Link, _end
 
 CELL = "bench"
 EVENTS = topics.gripper_event(CELL)
@@ -150,3 +150,46 @@ def test_a_password_that_is_not_there(tmp_path) -> None:
     config = BrokerConfig(host="h", username="u", password_file="secret")
     with pytest.raises(ConfigError, match="password_file"):
         Link(config, CELL, "session", folder=tmp_path)
+
+
+async def test_a_link_that_is_left_while_it_connects_ends(broker) -> None:
+    """At whatever moment of connecting: a cancellation that meets the broker's answer must not be lost."""
+    async with asyncio.timeout(20):
+        for moment in range(60):
+            async with Link(broker.config, CELL, "session"):
+                await asyncio.sleep(1e-4 * moment)
+
+
+async def test_a_cancellation_that_is_lost_is_repeated() -> None:
+    swallowed = []
+
+    async def stubborn() -> None:
+        while len(swallowed) < 2:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                swallowed.append(True)
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(stubborn())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await _end(task, again_s=0.01)
+    assert task.cancelled()
+
+
+async def test_a_link_leaves_a_broker_that_no_longer_answers(port) -> None:
+    """It takes connections and says nothing."""
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1024):
+            pass
+        writer.close()
+
+    async with await asyncio.start_server(mute, "127.0.0.1", port):
+        link = Link(BrokerConfig(host="127.0.0.1", port=port), CELL, "session")
+        link.GOODBYE_S = 0.1
+        async with asyncio.timeout(4):  # less than ANSWER_S
+            async with link:
+                await asyncio.sleep(0.1)
+        assert not link.connected

@@ -1,0 +1,283 @@
+"""`heft payload --live`: the payload service beside a session, or on a rig that stands by."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daq.bus.endpoint import Endpoints
+from daq.clock import HostClock, RealClock, SimulatedClock
+from daq.config.objects import ObjectConfig, load_objects
+from daq.config.rig import RigConfig, load_rig
+from daq.config.session import SessionConfig, load_session
+from daq.errors import ConfigError, RecordError, SafetyStop
+from daq.motion.plan import limits_of
+from daq.mqtt.link import Link
+from daq.mqtt.session_report import SessionReport
+from daq.session.outcome import Outcome
+from daq.session.session import Session
+from daq.session.standby import Standby, StandbyEnd
+from daq.trajectory.wrist import wrist_excitation
+from drivers.errors import HeftError
+from heft.arming import Arming
+from heft.attachments import attachments_of
+from heft.exit_codes import of_state
+from heft.interruption import abrupt
+from heft.live_payload import PayloadService
+from heft.priority import ahead_of_others
+from heft.terminal.payloads import describe_payload
+from heft.thinker import Thinker
+from identify.payload.hand import Hand
+from identify.payload.prior import ObjectPrior
+from identify.payload.recorded import hand_of
+from identify.payload.report import Reporter
+from identify.payload.streams import PayloadStreams
+from identify.payload.wrist import sensor_in_flange
+from identify.robot import Robot
+
+__all__ = ["run_live"]
+
+_MOTION_HZ = 1000.0
+_WRIST_MOTION = (
+    "After each pick-up the last three joints move for 5 s, by at most 0.6 rad and at most 40 % of their velocity and "
+    "acceleration limits, back to where they began."
+)
+
+
+def run_live(arguments: argparse.Namespace) -> int:
+    """Serve until Ctrl-C, or until the session ends."""
+    with abrupt():  # loads the libraries of its devices
+        job = _job(arguments)
+    return asyncio.run(_until_asked(job))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """All that can be known, and refused, before anything is opened. `config` None: the rig stands by."""
+
+    arguments: argparse.Namespace
+    config: SessionConfig | None
+    rig: RigConfig
+    arming: Arming
+    out: Path
+    robot: Robot
+    hand: Hand | None
+    library: tuple[ObjectConfig, ...]
+
+
+def _job(arguments: argparse.Namespace) -> _Job:
+    config, rig = _load(arguments.live)
+    if arguments.speed != 1.0 and not rig.simulated:
+        raise ConfigError(
+            f"{rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
+        )
+    out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-payload"
+    _refuse_used(out, config)
+    robot = Robot.from_config(rig.robot)
+    bare = arguments.bare
+    return _Job(
+        arguments,
+        config,
+        rig,
+        Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None),
+        out,
+        robot,
+        hand=None if bare is None else hand_of(bare, robot, find_gravity=arguments.find_gravity),
+        library=load_objects(arguments.objects),
+    )
+
+
+class _Operator:
+    """SIGINT and SIGTERM: a controlled stop of the `host` that runs; before there is one, the end of all preparations.
+
+    When the host has ended, nothing is left that takes long, and its own end counts.
+    """
+
+    def __init__(self) -> None:
+        self.host: Session | Standby | None = None
+        self.said = ""
+        self._task = asyncio.current_task()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._ask, f"{number.name} received")
+
+    def _ask(self, reason: str) -> None:
+        self.said = self.said or reason
+        if self.host is not None:
+            self.host.stop(reason)
+        elif self._task is not None:
+            self._task.cancel()
+
+
+async def _until_asked(job: _Job) -> int:
+    operator = _Operator()
+    try:
+        return await _serve(job, operator)
+    except asyncio.CancelledError:
+        raise SafetyStop(f"{operator.said or 'cancelled'}; nothing has moved") from None
+
+
+async def _serve(job: _Job, operator: _Operator) -> int:
+    arguments, rig = job.arguments, job.rig
+    clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
+
+    def tell(facts: dict[str, Any]) -> None:
+        sys.stderr.write(describe_payload(facts) + "\n")
+        if arguments.json:
+            sys.stdout.write(json.dumps(facts, allow_nan=False) + "\n")
+            sys.stdout.flush()
+
+    async with AsyncExitStack() as stack:
+        thinker = await stack.enter_async_context(Thinker(job.robot))
+        endpoints = stack.enter_context(Endpoints.private(telemetry=rig.telemetry))
+        report = SessionReport(rig, rig.name if job.config is None else job.config.name)
+        host = _host(job, clock, endpoints, report)
+        streams = {stream.name: stream for stream in host.streams}
+        if PayloadStreams.find(streams, job.robot, str(rig.path)).gripper is None and rig.mqtt is None:
+            raise ConfigError(
+                f"{rig.path}: no stream says that the gripper holds something (`object.detected`), and there is no "
+                "broker to hear of it: nothing would ever be weighed; add the gripper's device, or `mqtt:`"
+            )
+        link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
+        prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
+        await thinker.begin(streams, job.hand, prior)
+        service = PayloadService(
+            thinker,
+            Reporter(sensor_in_flange(job.robot), origin=clock.now_ns() * 1e-9, library=job.library),
+            streams,
+            clock=clock,
+            cell=rig.cell,
+            out=job.out,
+            link=link,
+            tell=tell,
+            on_pickup=_excite(host) if isinstance(host, Standby) and host.armed else lambda: None,
+            attachments=attachments_of(job.config or rig),
+        )
+        service.host = host
+        host.watch_too(service)
+        await _enter_together(stack, [report] if link is None else [report, link])
+        if arguments.speed <= 1.0:  # devices do not wait
+            stack.enter_context(ahead_of_others())
+        gc.collect()
+        gc.freeze()  # what is loaded stays: looking through it again would stall the loop
+        stack.callback(gc.unfreeze)
+        operator.host = host
+        end = await _run(host, service, job.out)
+    if end.reason:
+        sys.stderr.write(f"heft payload: {end.state}: {end.reason}\n")
+    return of_state(end.state)
+
+
+def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionReport) -> Session | Standby:
+    """Who reads the devices: the session, or a rig that stands by."""
+    arguments = job.arguments
+    if job.config is not None:
+        return Session(
+            job.config,
+            clock=clock,
+            out=job.out,
+            endpoints=endpoints,
+            seed=arguments.seed,
+            attachments=attachments_of(job.config),
+            observers=[report],
+            confirm=job.arming.confirm,
+        )
+    standby = Standby(
+        job.rig,
+        clock=clock,
+        telemetry=endpoints.telemetry,
+        seed=arguments.seed,
+        armed=arguments.arm is not None,
+        observers=[report],
+    )
+    if standby.armed:
+        job.arming.announce(_WRIST_MOTION)
+    return standby
+
+
+async def _enter_together(stack: AsyncExitStack, links: Sequence[SessionReport | Link]) -> None:
+    """Enter them now, and leave them all at once: each may wait for the broker for a moment."""
+
+    async def leave() -> None:
+        await asyncio.gather(*(one.__aexit__() for one in links))
+
+    stack.push_async_callback(leave)
+    for one in links:
+        await one.__aenter__()
+
+
+async def _run(host: Session | Standby, service: PayloadService, out: Path) -> Outcome | StandbyEnd:
+    """Both to their end: the host's is the service's, and a failure of the service stops the host and is raised."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (exc := task.exception()) is not None:
+            host.stop(f"the payload service failed: {exc}")
+
+    thinking = asyncio.create_task(service.run(), name="payload service")
+    thinking.add_done_callback(ended)
+    try:
+        end = await host.run()
+    except RecordError as exc:  # the recording could not be begun, and nothing has moved
+        raise ConfigError(f"--out {out}: {exc}") from exc
+    finally:
+        thinking.cancel()
+        (failure,) = await asyncio.gather(thinking, return_exceptions=True)
+    if isinstance(failure, Exception):
+        raise failure
+    return end
+
+
+def _excite(standby: Standby) -> Callable[[], None]:
+    """Plays a short wrist motion for a pick-up; one that may not be played is told and left out."""
+
+    playing: set[asyncio.Task[None]] = set()
+
+    def play() -> None:
+        task = asyncio.create_task(_play(standby), name="wrist motion")
+        playing.add(task)
+        task.add_done_callback(playing.discard)
+
+    return play
+
+
+async def _play(standby: Standby) -> None:
+    arm = standby.rig.actuators[0]
+    limits = limits_of(standby.config.robot.joints)
+    try:
+        here = np.asarray(await arm.position())
+        standby.play(wrist_excitation(limits, here, rate_hz=_MOTION_HZ))
+    except HeftError as exc:
+        sys.stderr.write(f"heft payload: the wrist motion may not be played from here: {exc}\n")
+
+
+def _load(path: Path) -> tuple[SessionConfig | None, RigConfig]:
+    """A session's file (it has `steps`), or a rig's."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []  # what is wrong with it is told below
+    if any(line.startswith("steps:") for line in lines):
+        session = load_session(path)
+        return session, session.rig
+    return None, load_rig(path)
+
+
+def _refuse_used(out: Path, config: SessionConfig | None) -> None:
+    """No recording is written over, or beside those of another run."""
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out {out}: a file; give a folder")
+    names = [] if config is None else [f"{config.name}.mcap", f"{config.name}.mcap.partial"]
+    used = [out / name for name in names if (out / name).exists()] + sorted(out.glob("pickup-*.mcap*"))
+    if used:
+        raise ConfigError(f"--out {out}: {used[0].name} exists; move it away, or give another folder")
