@@ -80,9 +80,10 @@ def session(rig: str, seed: int, keep: Path | None = None) -> Outcome:
         plan = folder / "session.yaml"
         if not (folder / "out").is_dir():
             folder.mkdir(parents=True, exist_ok=True)
-            if failure := recorded(rig, seed, plan, Path(name) / "out"):
+            fresh = Path(name) / "fresh"
+            if failure := recorded(rig, seed, plan, fresh):
                 return Outcome([], [], [], failure=f"{rig} seed {seed}: {failure}")
-            shutil.copytree(Path(name) / "out", folder / "out", dirs_exist_ok=True)
+            shutil.copytree(fresh, folder / "out")
         recording = next((folder / "out").glob("*.mcap"))
         truth = json.loads(next((folder / "out").glob("*.truth.json")).read_text(encoding="utf-8"))
         spread = load_session(plan).rig.simulation.perturbation
