@@ -24,6 +24,7 @@ from drivers import emulators
 from drivers.errors import OptionError
 from drivers.registry import KINDS
 from heft.exit_codes import ExitCode
+from heft.options import positive
 from heft.priority import ahead_of_others
 
 __all__ = ["add", "list_kinds", "probe_rig", "run_emulator"]
@@ -35,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("list", help="kinds of device, their transports, and what each yields")
     probing = actions.add_parser("probe", help="connect to every device of a rig and read one value of each")
     probing.add_argument("rig", type=Path, metavar="RIG.yaml")
-    probing.add_argument("--seconds", type=_positive, default=1.0, help="how long to listen (default: 1)")
+    probing.add_argument("--seconds", type=positive, default=1.0, help="how long to listen (default: 1)")
     probing.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     probing.set_defaults(run=probe_rig)
     emulating = actions.add_parser(
@@ -215,13 +216,3 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, json.loads(value)
     except json.JSONDecodeError:
         return key, value
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time; give a number of seconds above 0")
-    return value
