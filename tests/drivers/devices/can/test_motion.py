@@ -23,6 +23,13 @@ def setpoints(times, position, **more):
     return Setpoints(more.pop("sequence", 0), np.asarray(times, dtype=np.int64), position, zero, zero, **more)
 
 
+async def moving(bench) -> None:
+    """Armed, on its way, and up to speed."""
+    await bench.arm.arm()
+    await bench.send(5.0, 2.0)
+    await bench.until(lambda: bench.speed() > 0.3)
+
+
 async def test_arms_moves_holds_and_disarms(stand, words):
     async with stand() as bench:
         arm, start = bench.arm, bench.truth()
@@ -151,9 +158,7 @@ async def test_hold_in_mid_motion_slows_down(stand):
 
 async def test_a_drive_fault_stops_the_others_and_names_the_drive(stand, words):
     async with stand() as bench:
-        await bench.arm.arm()
-        await bench.send(5.0, 2.0)
-        await bench.until(lambda: bench.speed() > 0.3)
+        await moving(bench)
         bench.inject(DriveFault, joint="joint2")
         since = bench.plant.now()
         await bench.until(lambda: bench.error is not None)
@@ -184,9 +189,7 @@ async def test_error_bits_in_mid_motion_stop_it_and_are_named(kind, stand):
         pytest.skip("its bits are tested in test_cia402_driver.py")
     bits, says = BITS[kind]
     async with stand() as bench:
-        await bench.arm.arm()
-        await bench.send(5.0, 2.0)
-        await bench.until(lambda: bench.speed() > 0.3)
+        await moving(bench)
         bench.inject(Status, bits=bits)
         await bench.until(lambda: bench.error is not None)
         assert isinstance(bench.error, DeviceFault)
@@ -196,9 +199,7 @@ async def test_error_bits_in_mid_motion_stop_it_and_are_named(kind, stand):
 
 async def test_a_silent_bus_is_lost_and_the_drives_stop_by_themselves(stand):
     async with stand() as bench:
-        await bench.arm.arm()
-        await bench.send(5.0, 2.0)
-        await bench.until(lambda: bench.speed() > 0.3)
+        await moving(bench)
         bench.inject(Silence)
         since = bench.plant.now()
         await bench.until(lambda: bench.error is not None)
@@ -210,9 +211,7 @@ async def test_a_silent_bus_is_lost_and_the_drives_stop_by_themselves(stand):
 
 async def test_bus_off_is_a_lost_device(stand):
     async with stand() as bench:
-        await bench.arm.arm()
-        await bench.send(5.0, 2.0)
-        await bench.until(lambda: bench.speed() > 0.3)
+        await moving(bench)
         bench.inject(BusOff)
         since = bench.plant.now()
         await bench.until(lambda: bench.error is not None)
@@ -227,9 +226,7 @@ async def test_bus_off_is_a_lost_device(stand):
 
 async def test_a_host_that_hangs_is_stopped_by_the_drives(stand):
     async with stand() as bench:
-        await bench.arm.arm()
-        await bench.send(5.0, 2.0)
-        await bench.until(lambda: bench.speed() > 0.3)
+        await moving(bench)
         for task in bench.arm._tasks:
             task.cancel()  # as if the program hung: nothing is sent any more
         await bench.until(lambda: not bench.on.any())
