@@ -150,7 +150,7 @@ def test_a_solver_that_stops_short_is_an_error(arm, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(clarabel, "DefaultSettings", impatient)
     with pytest.raises(SolverError, match="status MaxIterations after 3 iterations, must be Solved"):
-        estimate(arm.problem(), "sdp")
+        estimate(arm.problem(arm.noisy(0.1)), "sdp")
 
 
 def test_level_shape_without_boxes(arm) -> None:
