@@ -173,7 +173,7 @@ def compared(recording: Path, truth: dict[str, Any], where: str) -> Outcome:
     """Every pick-up of a session against the truth."""
     robot = robot_of(recording)
     arm = fit(robot, Dataset.from_recording(recording, robot, "identification"))
-    weighed = weigh_recording(recording, robot=robot, arm=ArmModel(arm.parameters.values, "this session"))
+    weighed = weigh_recording(recording, robot=robot, arm=ArmModel.of(arm, "this session"))
     outcome = Outcome()
     found = [pickup for pickup in weighed.pickups if pickup.t_pick is not None]
     if len(found) != len(truth["payloads"]) or len(found) != MOVED + 1:

@@ -94,7 +94,7 @@ def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
         arguments.file,
         robot=robot,
         bare=arguments.bare,
-        arm=None if arguments.result is None else ArmModel.of_result(arguments.result, robot),
+        arm=None if arguments.result is None else ArmModel.of_file(arguments.result, robot),
         prior=ObjectPrior(dimensions=arguments.dimensions, density=arguments.density),
         library=load_objects(arguments.objects),
         find_gravity=arguments.find_gravity,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,24 +17,37 @@ from identify.payload.joint_torque import JointTorqueEstimator
 from identify.payload.pickups import Pickup
 from identify.robot import Robot
 
+if TYPE_CHECKING:
+    from identify.result import Result
+
 __all__ = ["ArmModel", "weigh_by_torque"]
 
 OFFSET_STD = 0.2  # of a joint's dry friction: what its offset may have moved by since it was identified
-DRIFT = 0.02  # of the same, per square root of a second
+DRIFT = 0.005  # of the same, per square root of a second: a sixth of it while a drive warms up for a quarter of an hour
 AFTER_S = 0.1  # around the pick-up and the release
 DECIMATE = 5  # samples whose mean is one row: motion is slow, and the regressor is not free
 
 
 @dataclass(frozen=True)
 class ArmModel:
-    """Parameters of the arm (p,) in the order of `robot.parameter_names`, and where they come from."""
+    """Parameters of the arm (p,) in the order of `robot.parameter_names`, and where they come from.
+
+    `delays` [s], by stream: how late currents are against positions.
+    """
 
     parameters: Array
     source: str
+    delays: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of_result(cls, path: Path, robot: Robot) -> ArmModel:
-        """Identified ones: `result.json` of `heft identify`."""
+    def of(cls, result: Result, source: str) -> ArmModel:
+        """As it was identified."""
+        delays = {stream: delay.value_s for stream, delay in result.delays.items()}
+        return cls(np.asarray(result.parameters.values), source, delays)
+
+    @classmethod
+    def of_file(cls, path: Path, robot: Robot) -> ArmModel:
+        """As `result.json` of `heft identify` says."""
         import identify
 
         result = identify.load(path)
@@ -42,7 +56,7 @@ class ArmModel:
                 f"{path}: parameters of {result.robot.name}, but the recording's robot is {robot.name} with others; "
                 "give the result of the same robot"
             )
-        return cls(np.asarray(result.parameters.values), str(path))
+        return cls.of(result, str(path))
 
 
 def weigh_by_torque(

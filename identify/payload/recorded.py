@@ -108,13 +108,14 @@ class _Source:
             )
         return sorted(signals, key=lambda signal: signal.time)
 
-    def samples(self, delay_s: float, end: float = np.inf) -> Samples:
-        """All samples up to `end` [s], aligned by a delay."""
+    def samples(self, delay_s: float, end: float = np.inf, *, torque_delay_s: float = 0.0) -> Samples:
+        """All samples up to `end` [s], aligned by the delays of wrench and torque."""
         aligner = Aligner(self.robot, self.rate_hz, delay_s=delay_s)
         aligner.motion(*_until(end, *self._motion))
         aligner.wrench(*_until(end, *self._wrench))
         if self._torque is not None:
-            aligner.torque(*_until(end, *self._torque))
+            time, torque = _until(end, *self._torque)
+            aligner.torque(time - torque_delay_s, torque)
         samples = aligner.ready()
         if samples is None:
             raise DataError(f"{self.path}: {self.names.position} and {self.names.wrench} share no time")
@@ -179,7 +180,10 @@ def weigh_recording(
             "the bare hand does not move enough before the first pick-up to know its own inertia; "
             "move it, or give a recording in which it does (--bare)"
         )
-    samples = source.samples((delay_s or 0.0) if hand is None else hand.delay_s)
+    samples = source.samples(
+        (delay_s or 0.0) if hand is None else hand.delay_s,
+        torque_delay_s=0.0 if arm is None else arm.delays.get(source.names.current or "", 0.0),
+    )
     sensor = sensor_of(samples.wrench[:2000])
     sensor = replace(sensor, delay_std=1e-3) if delay_s is None else sensor
     follower = PickupFollower(hand, gravity, sensor=sensor, prior=prior)
