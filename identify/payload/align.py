@@ -139,35 +139,44 @@ class Aligner:
         return Samples(time, wrench, wrist_motion(self.robot, q, dq, ddq), q, dq, ddq, torque)
 
     def _smoothen(self) -> None:
-        """Everything on the grid that has half a window of positions on either side."""
-        self._to_grid()
+        """Everything that has half a window of positions on either side, up to each hole and behind it."""
+        raw = self._raw
+        holes = np.flatnonzero(np.diff(raw.time) > GAP_STEPS * self._step) + 1
+        parts: list[tuple[Array, Array]] = []
+        begin = 0
+        for end in [*holes.tolist(), len(raw.time)]:
+            self._to_grid(raw.time[begin:end], raw.values[begin:end])
+            parts.append(self._filtered())
+            if end < len(raw.time):
+                self._even.forget(len(self._even.time))  # begin again behind the hole
+                begin = end
+        raw.forget(max(begin, len(raw.time) - 4))
+        self._smooth.add(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+    def _filtered(self) -> tuple[Array, Array]:
+        """What is new of the grid's positions, velocities and accelerations, with its time."""
         even, half = self._even, self._filter.half
         count = len(even.time) - 2 * half
         if count <= 0:
-            return
+            return np.empty(0), np.empty((0, self._smooth.values.shape[1]))
         windows = np.lib.stride_tricks.sliding_window_view(even.values, 2 * half + 1, axis=0)
         taps = (self._filter.value, self._filter.first, self._filter.second)
         values = np.concatenate([windows @ tap for tap in taps], axis=1)
-        self._smooth.add(even.time[half : half + count], values)
+        time = even.time[half : half + count]
         even.forget(count)
+        return time, values
 
-    def _to_grid(self) -> None:
-        raw, even = self._raw, self._even
-        while len(raw.time) >= 4:
-            holes = np.flatnonzero(np.diff(raw.time) > GAP_STEPS * self._step)
-            stop = int(holes[0]) + 1 if len(holes) else len(raw.time)
-            if stop >= 4:
-                start = even.time[-1] + self._step if len(even.time) else raw.time[0]
-                count = int(np.floor((raw.time[stop - 1] - start) / self._step + 1e-6)) + 1
-                if count > 0:
-                    out = np.empty((raw.values.shape[1], count))
-                    interpolate(raw.time[:stop], raw.values[:stop], float(start), self._step, out)
-                    even.add(start + self._step * np.arange(count), out.T)
-            if not len(holes):
-                raw.forget(len(raw.time) - 4)
-                return
-            raw.forget(stop)
-            even.forget(len(even.time))  # begin again behind the hole
+    def _to_grid(self, time: Array, values: Array) -> None:
+        """Measured positions without a hole go on with the grid, or begin one."""
+        if len(time) < 4:
+            return
+        even = self._even
+        start = even.time[-1] + self._step if len(even.time) else time[0]
+        count = int(np.floor((time[-1] - start) / self._step + 1e-6)) + 1
+        if count > 0:
+            out = np.empty((values.shape[1], count))
+            interpolate(time, values, float(start), self._step, out)
+            even.add(start + self._step * np.arange(count), out.T)
 
     def begin_after(self, time: float) -> None:
         """Wrenches stamped up to `time` [s] are not told again."""

@@ -15,11 +15,13 @@ from identify.payload.covariance import GRAVITY_DIFFERS
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.recursive import PayloadEstimator, WristSensor
 
-__all__ = ["Hand", "fit_hand", "motion_of", "sensor_of", "with_hand_doubt"]
+__all__ = ["Hand", "fit_hand", "motion_of", "samples_in", "sensor_of", "with_hand_doubt"]
 
 WIDEST_DELAY_S = 5e-3  # standard deviation of a delay of which nothing is known
 LEAST_DELAY_STD_S = 2e-5
 PASSES = 3  # the delay enters to first order
+CHUNK_S = 0.1  # samples taken at a time: over so long, the noise of accelerations is small beside the wrench's own
+LEAST_CHUNK = 4  # samples
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ def sensor_of(wrench: Array, base: WristSensor | None = None) -> WristSensor:
     return replace(base or WristSensor(), force_noise=max(force, 1e-4), torque_noise=max(torque, 1e-6))
 
 
+def samples_in(span_s: float, rate_hz: float) -> int:
+    """How many samples an estimator takes at a time, for chunks of `span_s` [s]."""
+    return max(LEAST_CHUNK, round(span_s * rate_hz))
+
+
 def fit_hand(
     samples: Callable[[float], Samples], gravity: Array | None, *, base: WristSensor | None = None
 ) -> Hand | None:
@@ -87,7 +94,8 @@ def fit_hand(
         if len(part) < 200:
             return None
         sensor = replace(sensor_of(part.wrench, base), delay_std=spread)
-        estimator = PayloadEstimator(sensor, gravity=gravity)
+        chunk = samples_in(CHUNK_S, 1.0 / float(np.median(np.diff(part.time))))
+        estimator = PayloadEstimator(sensor, gravity=gravity, chunk=chunk)
         estimator.grasped()
         estimator.update(part.time, **motion_of(part))
         found = estimator.estimate()

@@ -21,17 +21,17 @@ from identify.payload.align import Samples, joined
 from identify.payload.balance import STANDARD_GRAVITY, Balance, Rest, window_rows
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.events import Signal, SignalKind
-from identify.payload.hand import Hand, motion_of, with_hand_doubt
+from identify.payload.hand import CHUNK_S, Hand, motion_of, samples_in, with_hand_doubt
 from identify.payload.prior import ObjectPrior
 from identify.payload.recursive import PayloadEstimator, WristSensor
 
 __all__ = ["End", "Estimated", "Pickup", "PickupFollower"]
 
-WINDOW = 10  # samples
+WINDOW_S = 0.01  # samples that are judged by their mean
+LEAST_WINDOW = 4  # samples of it, however slow the sensor is: one alone is too noisy
 SUSPECTS = 4  # windows in a row that must not belong to the load: a shock passes
 SETTLE_S = 0.005  # fingers and arm give way: not told to the estimator
-FIRST_CHUNK = 20  # samples whose mean the first estimate is made of
-CHUNK = 100  # later: over so many, the noise of accelerations is small beside the wrench's own
+FIRST_CHUNK_S = 0.02  # samples whose mean the first estimate is made of
 FRESH_S = 0.10  # then the estimate begins once more, without the arm's first sag
 STEADY_S = 0.4  # until then a load that changes is still being lifted
 CONFIRM_S = 0.3  # a weight that has not come by then may come when the object leaves the table
@@ -100,8 +100,8 @@ class PickupFollower:
     """Samples and signals in, pick-ups out.
 
     `hand` None: nothing is known of it; then a load is weighed only as long as the wrist stays as it was at the
-    pick-up. `told_every_s`: how often an estimate is made of what is held. `before`: one that knew less, whose
-    signals and numbers are taken over.
+    pick-up. `rate_hz` of the wrench. `told_every_s`: how often an estimate is made of what is held. `before`: one that
+    knew less, whose signals and numbers are taken over.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class PickupFollower:
         hand: Hand | None,
         gravity: Array,
         *,
+        rate_hz: float = 1000.0,
         sensor: WristSensor | None = None,
         prior: ObjectPrior | None = None,
         told_every_s: float = TOLD_EVERY_S,
@@ -116,9 +117,11 @@ class PickupFollower:
     ) -> None:
         self.hand, self._gravity, self._prior = hand, gravity, prior
         self._told_every_s = told_every_s
+        self._window_length = max(LEAST_WINDOW, round(WINDOW_S * rate_hz))
+        self._first_chunk, self._chunk = (samples_in(span, rate_hz) for span in (FIRST_CHUNK_S, CHUNK_S))
         known = None if hand is None else hand.ten
         self._estimator = PayloadEstimator(
-            sensor if hand is None else hand.sensor, gripper=known, gravity=gravity
+            sensor if hand is None else hand.sensor, gripper=known, gravity=gravity, chunk=self._chunk
         )
         self._balance = Balance(known)
         self._signals: deque[Signal] = deque()
@@ -155,9 +158,10 @@ class PickupFollower:
         self._rest.append(samples)
         table = joined(self._rest) if len(self._rest) > 1 else samples
         news: list[Pickup] = []
-        whole = len(table) - len(table) % WINDOW
-        for start in range(0, whole, WINDOW):
-            self._window(table.part(slice(start, start + WINDOW)), news)
+        length = self._window_length
+        whole = len(table) - len(table) % length
+        for start in range(0, whole, length):
+            self._window(table.part(slice(start, start + length)), news)
         self._rest = [table.part(slice(whole, None))] if whole < len(table) else []
         return news
 
@@ -271,7 +275,7 @@ class PickupFollower:
 
     def _lift(self, pickup: Pickup, time: float) -> None:
         pickup.t_pick = time
-        self._estimator.grasped(self._prior, chunk=FIRST_CHUNK)
+        self._estimator.grasped(self._prior, chunk=self._first_chunk)
         self._fresh, self._told, self._start_rotation = False, -np.inf, None
         self._suspects = []
         self._held_back.clear()
@@ -282,7 +286,7 @@ class PickupFollower:
         if age < SETTLE_S:
             return
         if not self._fresh and age >= FRESH_S:
-            self._estimator.grasped(self._prior, chunk=CHUNK)
+            self._estimator.grasped(self._prior, chunk=self._chunk)
             self._fresh, self._told = True, -np.inf
             self._held_back.clear()
         if self._start_rotation is None:

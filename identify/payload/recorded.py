@@ -76,7 +76,7 @@ class _Source:
                 f"{path}: {len(motion)} samples of {self.names.position} and {len(wrench)} of "
                 f"{self.names.wrench}; were their devices connected?"
             )
-        self.rate_hz = motion.stream.rate_hz
+        self.rate_hz, self.wrench_hz = motion.stream.rate_hz, wrench.stream.rate_hz
         self._motion = (
             stamps(motion),
             np.stack([motion[f"{joint}.position"] for joint in robot.joints], axis=1),
@@ -186,7 +186,7 @@ def weigh_recording(
     )
     sensor = sensor_of(samples.wrench[:2000])
     sensor = replace(sensor, delay_std=1e-3) if delay_s is None else sensor
-    follower = PickupFollower(hand, gravity, sensor=sensor, prior=prior)
+    follower = PickupFollower(hand, gravity, rate_hz=source.wrench_hz, sensor=sensor, prior=prior)
     for signal in source.signals:
         follower.signal(signal)
     follower.take(samples)

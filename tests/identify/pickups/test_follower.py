@@ -18,9 +18,11 @@ HAND = np.array([0.8, 0.0, 0.0, 0.04, 0.003, 0.0, 0.003, 0.0, 0.0, 0.001])
 LOAD = np.array([1.0, 0.02, 0.0, 0.12, 0.016, 0.0, 0.016, 0.0, -0.001, 0.002])
 
 
-def standing(seconds: float, loads: list[tuple[float, float, np.ndarray]]) -> Samples:
+def standing(
+    seconds: float, loads: list[tuple[float, float, np.ndarray]], rate_hz: float = 1000.0
+) -> Samples:
     """A hand at rest; `loads` are carried from one time to another [s]."""
-    t = np.arange(round(1000 * seconds)) / 1000.0
+    t = np.arange(round(rate_hz * seconds)) / rate_hz
     zero = np.zeros((len(t), 3))
     rotation = np.broadcast_to(np.eye(3), (len(t), 3, 3))
     rows = differential_terms(rotation).regressor(GRAVITY)
@@ -34,13 +36,13 @@ def standing(seconds: float, loads: list[tuple[float, float, np.ndarray]]) -> Sa
     return Samples(t, wrench, WristMotion(rotation, zero, zero, zero), none, none, none, none)
 
 
-def follower() -> PickupFollower:
+def follower(rate_hz: float = 1000.0) -> PickupFollower:
     hand = Hand(HAND, 1e-10 * np.eye(10), 0.003, 1e-4, WristSensor(delay_std=1e-4))
-    return PickupFollower(hand, GRAVITY)
+    return PickupFollower(hand, GRAVITY, rate_hz=rate_hz)
 
 
-def follow(samples: Samples, *signals: tuple[float, SignalKind]) -> list:
-    one = follower()
+def follow(samples: Samples, *signals: tuple[float, SignalKind], rate_hz: float = 1000.0) -> list:
+    one = follower(rate_hz)
     for time, kind in signals:
         one.signal(Signal(time, kind, "gripper.state"))
     one.take(samples)
@@ -56,6 +58,21 @@ def test_held_and_released() -> None:
     assert pickup.t_pick == pytest.approx(1.0, abs=0.03)
     assert pickup.t_first < 1.1
     assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
+@pytest.mark.parametrize("rate_hz", [100.0, 250.0, 500.0, 4000.0, 7000.0])
+def test_sensors_of_any_rate(rate_hz: float) -> None:
+    """What is judged and averaged is so many milliseconds, not so many samples."""
+    moved = LOAD.copy()
+    moved[1] += 0.03
+    loads = [(1.0, 2.0, LOAD), (3.0, 4.0, LOAD), (5.0, 6.0, LOAD), (6.0, 6.5, moved)]
+    signals = ((1.005, HELD), (2.01, OPEN), (3.005, HELD), (4.5, OPEN), (5.005, HELD), (6.5, OPEN))
+    released, dropped, slipped = follow(standing(7.0, loads, rate_hz), *signals, rate_hz=rate_hz)
+    assert [p.end for p in (released, dropped, slipped)] == [End.RELEASED, End.DROPPED, End.SLIPPED]
+    for pickup in (released, dropped, slipped):
+        assert pickup.t_first - pickup.t_signal < 0.1
+        assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+        assert pickup.latest.estimate.std.mass < 0.01
 
 
 def test_a_gripper_that_tells_late() -> None:
