@@ -20,7 +20,7 @@ __all__ = ["Hand", "fit_hand", "motion_of", "samples_in", "sensor_of", "with_han
 WIDEST_DELAY_S = 5e-3  # standard deviation of a delay of which nothing is known
 LEAST_DELAY_STD_S = 2e-5
 PASSES = 3  # the delay enters to first order
-CHUNK_S = 0.1  # samples taken at a time: over so long, the noise of accelerations is small beside the wrench's own
+CHUNK_S = 0.1  # taken at a time: over so long, the noise of accelerations is small beside the wrench's own
 LEAST_CHUNK = 4  # samples
 
 

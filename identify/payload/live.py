@@ -57,7 +57,7 @@ class LivePayload:
         ]
         wrench = streams[self.names.wrench]
         self._wrench = [*wrench.indices("force"), *wrench.indices("torque")]
-        self._rate_hz = streams[self.names.position].rate_hz
+        self._rate_hz, self._wrench_hz = streams[self.names.position].rate_hz, wrench.rate_hz
         self._aligner = Aligner(robot, self._rate_hz, delay_s=0.0 if hand is None else hand.delay_s)
         self._motion: deque[tuple[Array, Array]] = deque()  # raw, of the bare hand
         self._wrenches: deque[tuple[Array, Array]] = deque()
@@ -152,6 +152,7 @@ class LivePayload:
         return PickupFollower(
             hand,
             self.robot.gravity if hand is None or hand.gravity is None else hand.gravity,
+            rate_hz=self._wrench_hz,
             sensor=sensor,
             prior=self._prior,
             told_every_s=self._told_every_s,
