@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -189,14 +190,16 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture
 def start(bench: Bench) -> Iterator[Callable[..., Process]]:
-    """`bench.start`, with an end to every process that the test started."""
+    """`bench.start`, with an end to every process that the test started; none of them knows of a `nohup` around."""
     processes: list[Process] = []
+    hang_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     def begin(*more: str, **options: Any) -> Process:
         processes.append(bench.start(*more, **options))
         return processes[-1]
 
     yield begin
+    signal.signal(signal.SIGHUP, hang_up)
     for process in processes:
         if process.popen.poll() is None:
             process.popen.kill()
