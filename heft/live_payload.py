@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,8 +20,8 @@ from daq.session.observer import Observer
 from drivers.block import Block
 from drivers.stream import Stream
 from heft.thinker import Thinker
-from identify.payload.events import Signal, SignalKind
-from identify.payload.pickups import Pickup
+from identify.payload.events import MQTT, Signal, SignalKind
+from identify.payload.pickups import End, Pickup
 from identify.payload.recorded import HAND_NOTE
 from identify.payload.report import Reporter
 
@@ -59,8 +59,8 @@ class Tally:
 class PayloadService(Observer):
     """Takes every block, lets a process of its own think, and tells of pick-ups on the bus, by MQTT and to `tell`.
 
-    Nothing that it hears by MQTT moves the arm: an event only says when to look at the weight. `on_pickup` is called
-    once for each, when the weight is confirmed.
+    Nothing that it hears by MQTT moves the arm: an event only says when to look at the weight. `on_news` gets each
+    pick-up of which there is something new, the first time when its weight is confirmed and its recording begun.
     """
 
     def __init__(
@@ -74,18 +74,20 @@ class PayloadService(Observer):
         out: Path,
         link: Link | None = None,
         tell: Callable[[dict[str, Any]], None] = lambda facts: None,
-        on_pickup: Callable[[], None] = lambda: None,
+        on_news: Callable[[Pickup], None] = lambda pickup: None,
         attachments: Mapping[str, bytes] | None = None,
     ) -> None:
         self._thinker, self._reporter, self._streams = thinker, reporter, streams
         self._clock, self._cell, self._out, self._link = clock, cell, out, link
-        self._tell, self._on_pickup, self._attachments = tell, on_pickup, attachments or {}
+        self._tell, self._on_news, self._attachments = tell, on_news, attachments or {}
         self.host: Host | None = None
         self.tally = Tally()
         self._blocks: deque[Block] = deque()
         self._signals: deque[Signal] = deque()
         self._earlier: deque[Block] = deque()
         self._work = asyncio.Event()
+        self._over = False
+        self._carried: Pickup | None = None
         self._keeping: _Keeping | None = None
         self._free_ns = 0  # when the last pick-up's object was gone
         if link is not None:
@@ -102,10 +104,15 @@ class PayloadService(Observer):
             self._blocks.append(block)
             self._work.set()
 
+    def end(self) -> None:
+        """Nothing more will come: `run` thinks about what has come, and returns. The bus is closed."""
+        self._over, self.host = True, None
+        self._work.set()
+
     async def run(self) -> None:
-        """Until cancelled; simulated time stands still while it thinks."""
+        """Until `end`; simulated time stands still while it thinks. What is held then is told to be unfinished."""
         try:
-            while True:
+            while self._blocks or not self._over:
                 await self._work.wait()
                 self._work.clear()
                 blocks, signals = tuple(self._blocks), tuple(self._signals)
@@ -116,6 +123,10 @@ class PayloadService(Observer):
                         await self._news(pickup)
                     await self._end_recording()
         finally:
+            if self._carried is not None:
+                await self._news(
+                    replace(self._carried, end=End.UNFINISHED, t_end=self._clock.now_ns() * 1e-9)
+                )
             await self._end_recording(now=True)
 
     async def _news(self, pickup: Pickup) -> None:
@@ -125,6 +136,7 @@ class PayloadService(Observer):
             facts["latency_s"] = self._clock.now_ns() * 1e-9 - pickup.t_signal
             self.tally.latencies.append(facts["latency_s"])
         self.tally.payloads[pickup.number] = facts
+        self._carried = pickup if pickup.end is None else None
         if self._keeping is not None and self._keeping.pickup.number == pickup.number:
             self._keeping.pickup = pickup
         if self.host is not None:
@@ -137,7 +149,7 @@ class PayloadService(Observer):
         self._tell(facts)
         if first and pickup.end is None:
             await self._begin_recording(pickup)
-            self._on_pickup()
+        self._on_news(pickup)
 
     # -- a recording of each ------------------------------------------------------------------------------------------
 
@@ -151,7 +163,7 @@ class PayloadService(Observer):
             recorder.describe(stream)
         if self._thinker.hand is not None:
             recorder.note(HAND_NOTE, {"hand": self._thinker.hand.to_dict()})
-        if pickup.source == "mqtt":
+        if pickup.source == MQTT:
             self._record_signal(recorder, pickup.t_signal, SignalKind.HELD)
         for block in self._earlier:
             if int(block.host_ns[0]) > self._free_ns:
@@ -169,7 +181,7 @@ class PayloadService(Observer):
             keeping.until_ns = self._clock.now_ns() + _LATER_NS
         if now or self._clock.now_ns() >= keeping.until_ns:
             self._free_ns = round((keeping.pickup.t_end or 0.0) * 1e9) + _LATER_NS // 2
-            if keeping.pickup.source == "mqtt" and keeping.pickup.t_end is not None:
+            if keeping.pickup.source == MQTT and keeping.pickup.t_end is not None:
                 self._record_signal(keeping.recorder, keeping.pickup.t_end, SignalKind.OPEN)
             keeping.recorder.note("payloads", {"payload": self._reporter.told(keeping.pickup)})
             self._keeping = None
@@ -190,4 +202,4 @@ class PayloadService(Observer):
             return
         host_s = event.ts - self._clock.utc_offset_ns * 1e-9
         target = event.facts.get("object")
-        self._signals.append(Signal(host_s, kind, "mqtt", None if target is None else str(target)))
+        self._signals.append(Signal(host_s, kind, MQTT, None if target is None else str(target)))

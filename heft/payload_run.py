@@ -8,14 +8,12 @@ import gc
 import json
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from daq.bus.endpoint import Endpoints
 from daq.clock import HostClock, RealClock, SimulatedClock
@@ -23,19 +21,18 @@ from daq.config.objects import ObjectConfig, load_objects
 from daq.config.rig import RigConfig, load_rig
 from daq.config.session import SessionConfig, load_session
 from daq.errors import ConfigError, RecordError, SafetyStop
-from daq.motion.plan import limits_of
 from daq.mqtt.link import Link
 from daq.mqtt.session_report import SessionReport
 from daq.session.outcome import Outcome
 from daq.session.session import Session
 from daq.session.standby import Standby, StandbyEnd
-from daq.trajectory.wrist import wrist_excitation
-from drivers.errors import HeftError
+from drivers.stream import Stream
 from heft.arming import Arming
 from heft.attachments import attachments_of
 from heft.exit_codes import of_state
 from heft.interruption import abrupt
 from heft.live_payload import PayloadService
+from heft.payload_motion import WristMotions, described
 from heft.priority import ahead_of_others
 from heft.terminal.payloads import describe_payload
 from heft.thinker import Thinker
@@ -49,11 +46,7 @@ from identify.robot import Robot
 
 __all__ = ["run_live"]
 
-_MOTION_HZ = 1000.0
-_WRIST_MOTION = (
-    "After each pick-up the last three joints move for 5 s, by at most 0.6 rad and at most 40 % of their velocity and "
-    "acceleration limits, back to where they began."
-)
+_LAST_THOUGHT_S = 1.0  # about the last samples
 
 
 def run_live(arguments: argparse.Namespace) -> int:
@@ -144,11 +137,7 @@ async def _serve(job: _Job, operator: _Operator) -> int:
         report = SessionReport(rig, rig.name if job.config is None else job.config.name)
         host = _host(job, clock, endpoints, report)
         streams = {stream.name: stream for stream in host.streams}
-        if PayloadStreams.find(streams, job.robot, str(rig.path)).gripper is None and rig.mqtt is None:
-            raise ConfigError(
-                f"{rig.path}: no stream says that the gripper holds something (`object.detected`), and there is no "
-                "broker to hear of it: nothing would ever be weighed; add the gripper's device, or `mqtt:`"
-            )
+        motions = _motions(job, host, streams, thinker)
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
         prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
         await thinker.begin(streams, job.hand, prior)
@@ -161,11 +150,13 @@ async def _serve(job: _Job, operator: _Operator) -> int:
             out=job.out,
             link=link,
             tell=tell,
-            on_pickup=_excite(host) if isinstance(host, Standby) and host.armed else lambda: None,
+            on_news=(lambda pickup: None) if motions is None else motions.news,
             attachments=attachments_of(job.config or rig),
         )
         service.host = host
         host.watch_too(service)
+        if motions is not None:
+            host.watch_too(motions)
         await _enter_together(stack, [report] if link is None else [report, link])
         if arguments.speed <= 1.0:  # devices do not wait
             stack.enter_context(ahead_of_others())
@@ -175,8 +166,12 @@ async def _serve(job: _Job, operator: _Operator) -> int:
         operator.host = host
         end = await _run(host, service, job.out)
     if end.reason:
-        sys.stderr.write(f"heft payload: {end.state}: {end.reason}\n")
+        _say(f"{end.state}: {end.reason}")
     return of_state(end.state)
+
+
+def _say(what: str) -> None:
+    sys.stderr.write(f"heft payload: {what}\n")
 
 
 def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionReport) -> Session | Standby:
@@ -202,8 +197,31 @@ def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionRepo
         observers=[report],
     )
     if standby.armed:
-        job.arming.announce(_WRIST_MOTION)
+        job.arming.announce(described(bare=job.hand is None))
     return standby
+
+
+def _motions(
+    job: _Job, host: Session | Standby, streams: Mapping[str, Stream], thinker: Thinker
+) -> WristMotions | None:
+    """The wrist motions of an armed rig that stands by; ConfigError where nothing could be weighed, or moved for it."""
+    gripper = PayloadStreams.find(streams, job.robot, str(job.rig.path)).gripper
+    if gripper is None and job.rig.mqtt is None:
+        raise ConfigError(
+            f"{job.rig.path}: no stream says that the gripper holds something (`object.detected`), and there is no "
+            "broker to hear of it: nothing would ever be weighed; add the gripper's device, or `mqtt:`"
+        )
+    if not isinstance(host, Standby) or not host.armed:
+        return None
+    if gripper is None or not host.rig.actuators:
+        lacks = (
+            "device that moves" if gripper else "stream that says that something is held (`object.detected`)"
+        )
+        raise ConfigError(
+            f"{job.rig.path}: --arm {job.arguments.arm}: the rig has no {lacks}, and what arrives by MQTT moves "
+            "nothing: there would be no wrist motion; leave out --arm"
+        )
+    return WristMotions(host, thinker, streams[gripper], _say)
 
 
 async def _enter_together(stack: AsyncExitStack, links: Sequence[SessionReport | Link]) -> None:
@@ -228,6 +246,8 @@ async def _run(host: Session | Standby, service: PayloadService, out: Path) -> O
     thinking.add_done_callback(ended)
     try:
         end = await host.run()
+        service.end()
+        await asyncio.wait({thinking}, timeout=_LAST_THOUGHT_S)
     except RecordError as exc:  # the recording could not be begun, and nothing has moved
         raise ConfigError(f"--out {out}: {exc}") from exc
     finally:
@@ -236,29 +256,6 @@ async def _run(host: Session | Standby, service: PayloadService, out: Path) -> O
     if isinstance(failure, Exception):
         raise failure
     return end
-
-
-def _excite(standby: Standby) -> Callable[[], None]:
-    """Plays a short wrist motion for a pick-up; one that may not be played is told and left out."""
-
-    playing: set[asyncio.Task[None]] = set()
-
-    def play() -> None:
-        task = asyncio.create_task(_play(standby), name="wrist motion")
-        playing.add(task)
-        task.add_done_callback(playing.discard)
-
-    return play
-
-
-async def _play(standby: Standby) -> None:
-    arm = standby.rig.actuators[0]
-    limits = limits_of(standby.config.robot.joints)
-    try:
-        here = np.asarray(await arm.position())
-        standby.play(wrist_excitation(limits, here, rate_hz=_MOTION_HZ))
-    except HeftError as exc:
-        sys.stderr.write(f"heft payload: the wrist motion may not be played from here: {exc}\n")
 
 
 def _load(path: Path) -> tuple[SessionConfig | None, RigConfig]:

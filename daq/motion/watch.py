@@ -61,6 +61,10 @@ class Watch:
         self._due_ns = np.concatenate([self._due_ns[old:], chunk.host_ns])
         self._due = np.concatenate([self._due[old:], chunk.position])
 
+    def forget_setpoints(self) -> None:
+        """Those that were sent are not played any more: the arm rests where it was stopped."""
+        self._due_ns, self._due = self._due_ns[:0], self._due[:0]
+
     def judge(self, block: Block) -> None:
         """Every sample of a block."""
         name = block.stream.name

@@ -2,7 +2,7 @@
 
 For services that wait for something to happen. It keeps no recording of the whole, which would never end. Where the
 operator has armed it, it plays single short motions that a service in this process asks for; they pass the checks
-that a session's trajectories pass, and are watched like them.
+that a session's trajectories pass, and are watched like them. Between two motions the drives are on and hold the arm.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from daq import topics
 from daq.bus.endpoint import Endpoint
@@ -24,6 +27,7 @@ from daq.config.session import WatchConfig
 from daq.errors import CheckError, SafetyStop
 from daq.motion.plan import limits_of
 from daq.motion.player import Player
+from daq.motion.sent import sent_block, sent_stream
 from daq.motion.state import State
 from daq.motion.watch import Watch
 from daq.rig import Rig
@@ -47,20 +51,31 @@ _log = logging.getLogger("heft.session")
 _LOOK_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
 
+#: A motion that begins at rest where the arm stands [rad], shape (n,).
+Motion = Callable[[NDArray[np.float64]], Trajectory]
+
 
 @dataclass(frozen=True, slots=True)
 class StandbyEnd:
-    """How it ended: `done` where it was asked to."""
+    """How it ended: `done` where it was asked to while nothing moved."""
 
     state: State
     reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wish:
+    """A motion that is asked for, and the answer: whether it was played to its end."""
+
+    motion: Motion
+    played: asyncio.Future[bool]
 
 
 class Standby:
     """`await Standby(...).run()` until `stop`, or until a device is lost.
 
     `armed`: the operator allows motions; else `play` refuses. `checks` come on top of position, velocity and
-    acceleration.
+    acceleration. `rate_hz` is that of the setpoints.
     """
 
     def __init__(
@@ -71,111 +86,164 @@ class Standby:
         telemetry: Endpoint | str,
         seed: int = 0,
         armed: bool = False,
+        rate_hz: float = 1000.0,
         checks: Sequence[Check] = (),
         watch: WatchConfig | None = None,
         observers: Sequence[Observer] = (),
     ) -> None:
-        self.config, self.armed = config, armed
+        self.config, self.armed, self.rate_hz = config, armed, rate_hz
         self.rig = Rig(config, clock, seed)
         self._clock, self._checks = clock, checks
         self._publisher = Publisher(telemetry)
         self._ledger, self._progress = Ledger(), Progress()
         self._watch = Watch(config.robot.joints, watch or WatchConfig())
         self._observers = Observers(observers)
-        self._motions: deque[Trajectory] = deque()
+        self._arm = self.rig.actuators[0] if armed and self.rig.actuators else None
+        self._sent = None if self._arm is None else sent_stream(self._arm.name, config.robot.axes, rate_hz)
+        self._player = Player(clock, self._send)  # of all motions: the drives count setpoints
+        self._wishes: deque[_Wish] = deque()
         self._end: StandbyEnd | None = None
+        self._ceased = False
         self._state = State.IDLE
         self._interruptible: asyncio.Task[Any] | None = None
 
     @property
-    def moving(self) -> bool:
-        """Is a motion being played, or about to be?"""
-        return self._state is State.MOVING or bool(self._motions)
-
-    @property
     def streams(self) -> tuple[Stream, ...]:
-        """All that the rig yields."""
-        return tuple(stream for driver in self.rig for stream in driver.streams)
+        """All that is told: what the devices yield, and where it is armed, the setpoints sent."""
+        measured = tuple(stream for driver in self.rig for stream in driver.streams)
+        return measured if self._sent is None else (*measured, self._sent)
 
     def watch_too(self, observer: Observer) -> None:
         """One more observer; before it runs."""
         self._observers.add(observer)
 
     def stop(self, reason: str) -> None:
-        """End it, as an operator does."""
-        self._finish(StandbyEnd(State.DONE, reason))
+        """End it, as an operator does; in the middle of a motion that is an abort."""
+        moving = self._state is State.MOVING
+        self._finish(StandbyEnd(State.ABORTED if moving else State.DONE, reason))
 
     def publish(self, topic: str, facts: Mapping[str, Any]) -> None:
         """Tell everyone on the bus."""
         self._publisher.publish_json(topic, facts)
 
-    def play(self, motion: Trajectory) -> None:
-        """Ask for a motion from where the arm stands; CommandError if not armed, CheckError if it may not be played."""
-        if not self.armed:
+    async def play(self, motion: Motion) -> bool:
+        """Play a motion from where the arm stands when its turn has come; whether it was played to its end.
+
+        CommandError if it is not armed, CheckError if the motion may not be played from there.
+        """
+        if self._arm is None:
             raise CommandError(self.config.name, "a motion was asked for, but the operator has not armed it")
-        run_checks(motion, [*limit_checks(limits_of(self.config.robot.joints)), *self._checks])
-        self._motions.append(motion)
+        wish = _Wish(motion, asyncio.get_running_loop().create_future())
+        self._wishes.append(wish)
+        if self._end is not None:
+            self._leave_wishes()
+        return await wish.played
+
+    def cease(self) -> None:
+        """No more of the motion that is being played, and none of those that wait: the arm comes to rest, armed."""
+        self._leave_wishes()
+        if self._state is State.MOVING and not self._ceased:
+            self._ceased = True
+            self._interrupt()
 
     async def run(self) -> StandbyEnd:
         """Connect, read, wait; whatever ends it, the arm is brought to rest and switched off."""
         async with self._publisher, AsyncExitStack() as stack:
             stack.enter_context(self._clock.participant("standby"))
             try:
-                await self._connect(stack)
-                await self._wait()
+                await self._work(stack)
             except Exception as exc:
                 self._blame(exc)
             except asyncio.CancelledError:
+                _uncancel()
                 self.stop("cancelled")
             self._watch.armed = False
             if self._state is not State.IDLE:
                 await halt(self.rig, self._clock, self._watch, lambda event, device: None, self._blame)
+            self._leave_wishes()
         end = self._end or StandbyEnd(State.DONE, "")
         self._observers.state(str(end.state), end.reason)
         return end
 
-    async def _connect(self, stack: AsyncExitStack) -> None:
+    async def _work(self, stack: AsyncExitStack) -> None:
         """All that its end interrupts, by cancelling it."""
-        if self._end is not None:
-            return
         self._interruptible = asyncio.current_task()
         try:
+            self._go_on()
             await stack.enter_async_context(self.rig)
             self._enter(State.CONNECTED)
             self._start_tasks(stack)
             await first_samples(self.rig, self._clock, self._ledger, self._watch)
+            if self._arm is not None:
+                self._go_on()
+                self._watch.armed = True
+                await self._arm.arm()
+                self._enter(State.ARMED)
+            while True:
+                self._go_on()
+                await self._sleep(_LOOK_NS)
+                if self._arm is not None and self._wishes:
+                    await self._grant(self._wishes.popleft(), self._arm)
         finally:
             self._interruptible = None
 
-    async def _wait(self) -> None:
-        arm = self.rig.actuators[0] if self.armed and self.rig.actuators else None
-        if arm is not None and self._end is None:
-            self._watch.armed = True
-            await arm.arm()
-            self._enter(State.ARMED)
-        while self._end is None:
-            await self._sleep(_LOOK_NS)
-            if arm is not None and self._motions:
-                await self._move(arm, self._motions[0])
-                self._motions.popleft()
+    def _go_on(self) -> None:
+        """Not if its end was asked for: a cancellation may get lost in what it interrupts (`asyncio.wait_for` before
+        Python 3.12 forgets one that meets the answer), so it is looked for before each step, too.
+        """
+        if self._end is not None or self._ceased:
+            raise asyncio.CancelledError
 
-    async def _move(self, arm: Actuator, motion: Trajectory) -> None:
-        async def send(chunk: Setpoints) -> None:
-            if self._end is not None:
-                raise SafetyStop(self._end.reason)
-            await arm.play(chunk)
-            self._watch.sent(chunk)
+    # -- motions ------------------------------------------------------------------------------------------------------
 
+    async def _grant(self, wish: _Wish, arm: Actuator) -> None:
+        try:
+            trajectory = wish.motion(await arm.position())
+            run_checks(trajectory, [*limit_checks(limits_of(self.config.robot.joints)), *self._checks])
+        except HeftError as exc:
+            wish.played.set_exception(exc)
+            return
+        played = False
+        try:
+            played = await self._move(trajectory, arm)
+        finally:
+            if not wish.played.done():
+                wish.played.set_result(played)
+
+    async def _move(self, trajectory: Trajectory, arm: Actuator) -> bool:
+        """Whether it was played to its end. One that ceases leaves the arm at rest, armed."""
         self._enter(State.MOVING)
-        await Player(self._clock, send).play(motion)
+        try:
+            await self._player.play(trajectory)
+        except asyncio.CancelledError:
+            if self._end is not None or not self._ceased:
+                raise
+            _uncancel()
+            self._watch.forget_setpoints()
+            await arm.hold()
+        played, self._ceased = not self._ceased, False
         self._enter(State.ARMED)
+        return played
+
+    async def _send(self, chunk: Setpoints) -> None:
+        assert self._arm is not None
+        assert self._sent is not None
+        self._go_on()
+        await self._arm.play(chunk)
+        self._watch.sent(chunk)
+        self._take(sent_block(self._sent, chunk))
+
+    def _leave_wishes(self) -> None:
+        while self._wishes:
+            wish = self._wishes.popleft()
+            if not wish.played.done():
+                wish.played.set_result(False)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def _start_tasks(self, stack: AsyncExitStack) -> None:
-        for driver in self.rig:
-            for stream in driver.streams:
-                self._ledger.expect(stream)
+        for stream in self.streams:
+            self._ledger.expect(stream)
         work = {f"reader {driver.name}": self._read(driver) for driver in self.rig}
         work |= {"watch": watch_silence(self._clock, self._watch), "progress": self._tell_progress()}
         start(stack, work, self._blame)
@@ -220,8 +288,18 @@ class Standby:
         if self._end is not None:
             return
         self._end = end
+        self._interrupt()
+
+    def _interrupt(self) -> None:
         if self._interruptible is not None:
-            self._interruptible.cancel()
+            self._interruptible.cancel()  # itself too: then it ends where it waits next
 
     async def _sleep(self, ns: int) -> None:
         await self._clock.sleep_until(self._clock.now_ns() + ns)
+
+
+def _uncancel() -> None:
+    """The cancellation was a request, and is being answered."""
+    task = asyncio.current_task()
+    while task is not None and task.uncancel():
+        pass

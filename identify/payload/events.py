@@ -10,7 +10,9 @@ import numpy as np
 from drivers.stream import Stream
 from identify.arrays import Array
 
-__all__ = ["GripperSignals", "Signal", "SignalKind"]
+__all__ = ["MQTT", "GripperSignals", "Signal", "SignalKind"]
+
+MQTT = "mqtt"  # the source of what a broker tells
 
 _SHUT = 0.03  # of the fingers' travel so far: less than this open, and nothing fits between them
 _STILL_S = 0.05  # fingers that have not moved for so long have stopped

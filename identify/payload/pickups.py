@@ -20,7 +20,7 @@ from identify.arrays import Array, frozen
 from identify.payload.align import Samples, joined
 from identify.payload.balance import STANDARD_GRAVITY, Balance, Rest, window_rows
 from identify.payload.estimate import PayloadEstimate
-from identify.payload.events import Signal, SignalKind
+from identify.payload.events import MQTT, Signal, SignalKind
 from identify.payload.hand import CHUNK_S, Hand, motion_of, samples_in, with_hand_doubt
 from identify.payload.prior import ObjectPrior
 from identify.payload.recursive import PayloadEstimator, WristSensor
@@ -68,7 +68,7 @@ class Pickup:
 
     number: int
     t_signal: float
-    source: str
+    source: str  # the gripper's stream, where it tells of it; else who does
     target: str | None = None
     t_pick: float | None = None  # when the weight came
     t_first: float | None = None  # of the first estimate's last sample
@@ -224,6 +224,8 @@ class PickupFollower:
                 )
             else:
                 self._current.repeated += 1
+            if self._current.source == MQTT:  # the gripper's own word counts for more
+                self._current.source = signal.source
             return
         self._count += 1
         self._current = Pickup(self._count, signal.time, signal.source, signal.target)

@@ -16,7 +16,7 @@ from identify.arrays import Array
 from identify.errors import DataError
 from identify.payload.align import Aligner, Samples
 from identify.payload.estimate import PayloadEstimate
-from identify.payload.events import GripperSignals, Signal, SignalKind
+from identify.payload.events import MQTT, GripperSignals, Signal, SignalKind
 from identify.payload.hand import Hand, fit_hand, sensor_of
 from identify.payload.joint_side import ArmModel, weigh_by_torque
 from identify.payload.pickups import End, Pickup, PickupFollower
@@ -95,7 +95,7 @@ class _Source:
 
     def _signals(self, recording: Recording) -> list[Signal]:
         signals = [
-            Signal(event.t_ns * 1e-9, SignalKind(event.facts["kind"]), "mqtt", event.facts.get("target"))
+            Signal(event.t_ns * 1e-9, SignalKind(event.facts["kind"]), MQTT, event.facts.get("target"))
             for event in recording.events
             if event.name == "gripper_event"
         ]

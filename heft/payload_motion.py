@@ -1,0 +1,109 @@
+"""The wrist motions of a rig that the operator has armed: with the bare hand, then with whatever is picked up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import numpy as np
+
+from daq.motion.plan import limits_of
+from daq.session.observer import Observer
+from daq.session.standby import Standby
+from daq.trajectory.wrist import wrist_excitation
+from drivers.block import Block
+from drivers.errors import HeftError
+from drivers.stream import Stream
+from heft.thinker import Thinker
+from identify.payload.events import MQTT
+from identify.payload.pickups import Pickup
+
+__all__ = ["WristMotions", "described"]
+
+_MOTION = (
+    "the last three joints move for 5 s, by at most 0.6 rad and at most 40 % of their velocity and acceleration "
+    "limits, back to where they began."
+)
+_UNKNOWN_HAND = (
+    "nothing is known of the bare hand, so a motion would tell nothing of what it holds; "
+    "start anew with nothing held, or give a recording of it (--bare)"
+)
+
+
+def described(*, bare: bool) -> str:
+    """What will move; `bare`: the hand is not known yet."""
+    first = "Now, with nothing held, and after" if bare else "After"
+    return f"{first} each pick-up {_MOTION}"
+
+
+class WristMotions(Observer):
+    """Watches an armed rig that stands by. `gripper` is the stream that says whether something is held; `say` tells
+    the operator why there is no motion.
+
+    The bare hand moves once, at the beginning, where it is not known: what it weighs is taken off every load. Then
+    there is one motion for each pick-up that the gripper's own stream tells of, once its weight is confirmed; one
+    that only MQTT tells of moves nothing. The motion ends with the pick-up: where the object is let go, dropped or
+    slips, the arm comes to rest.
+    """
+
+    def __init__(
+        self, standby: Standby, thinker: Thinker, gripper: Stream, say: Callable[[str], None]
+    ) -> None:
+        self._standby, self._thinker, self._say = standby, thinker, say
+        self._gripper = gripper.name
+        self._detected = [column.name for column in gripper.columns].index("object.detected")
+        self._held = False
+        self._begun = False
+        self._bare = False  # the bare hand moves
+        self._number = 0  # of the last pick-up that there was a motion for, or a reason why not
+        self._playing: set[asyncio.Task[None]] = set()
+
+    def block(self, block: Block) -> None:
+        if block.stream.name == self._gripper:
+            told = block.si[:, self._detected]
+            told = told[np.isfinite(told)]
+            self._held = bool(told[-1] > 0.5) if len(told) else self._held
+
+    def state(self, state: str, reason: str) -> None:
+        if state != "armed" or self._begun:
+            return
+        self._begun = True
+        if self._thinker.hand is not None:
+            return
+        if self._held:
+            self._say(f"the gripper holds something already: {_UNKNOWN_HAND}")
+            return
+        self._bare = True
+        self._play()
+
+    def news(self, pickup: Pickup) -> None:
+        """There is something new of a pick-up."""
+        if pickup.end is not None:
+            if pickup.number == self._number:
+                self._standby.cease()
+            return
+        if self._bare:
+            self._bare = False
+            self._standby.cease()
+        if pickup.number == self._number or pickup.source == MQTT:
+            return
+        self._number = pickup.number
+        if self._thinker.hand is None:
+            self._say(f"pick-up {pickup.number} is weighed at rest only: {_UNKNOWN_HAND}")
+        else:
+            self._play()
+
+    def _play(self) -> None:
+        task = asyncio.create_task(self._excite(), name="wrist motion")
+        self._playing.add(task)
+        task.add_done_callback(self._playing.discard)
+
+    async def _excite(self) -> None:
+        standby = self._standby
+        limits = limits_of(standby.config.robot.joints)
+        try:
+            await standby.play(lambda here: wrist_excitation(limits, here, rate_hz=standby.rate_hz))
+        except HeftError as exc:
+            self._say(f"the wrist motion may not be played from here: {exc}")
+        finally:
+            self._bare = False
