@@ -26,9 +26,9 @@ from heft.configs import CONFIGS
 from heft.main import main as heft
 from identify import Dataset, fit
 from identify.consistency import consistency
+from identify.payload.arm import ArmModel
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.frames import in_frames
-from identify.payload.joint_side import ArmModel
 from identify.payload.pickups import Pickup
 from identify.payload.recorded import weigh_recording
 from identify.payload.wrist import sensor_in_flange

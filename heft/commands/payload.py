@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
-    from identify.payload.joint_side import ArmModel
+    from identify.payload.arm import ArmModel
     from identify.payload.prior import ObjectPrior
     from identify.payload.recorded import weigh_recording
     from identify.recorded import robot_of

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from identify.arrays import Array
 from identify.payload.align import Samples
 from identify.payload.chart import derivative_by_moments
 from identify.payload.estimate import PayloadEstimate
+from identify.payload.inputs import STANDARD_GRAVITY
+from identify.payload.scale import Rest
 from identify.payload.wrench import differential_terms
 
-__all__ = ["Balance", "Rest", "window_rows"]
+__all__ = ["Balance", "window_rows"]
 
-STANDARD_GRAVITY = 9.80665
 _SIGMAS = 5.0
 _WEIGHT = 0.25  # of the load's weight that must be missing, or too much
 _SLIP = 0.012  # [m] by which the load's centre must have moved
 _LEAST_FORCE = 0.3  # [N]
 _LEAST_TORQUE = 0.02  # [N m]
 _NOISE_FORCE, _NOISE_TORQUE = 0.05, 0.005  # [N], [N m]: of the mean over a window, from vibration
-
-
-@dataclass(frozen=True)
-class Rest:
-    """What is left of a window's mean wrench (6,), and whether that is more than chance."""
-
-    wrench: Array
-    strange: bool
-
-    @property
-    def force(self) -> float:
-        """[N]"""
-        return float(np.linalg.norm(self.wrench[:3]))
 
 
 def window_rows(samples: Samples, gravity: Array) -> Array:
@@ -65,14 +51,14 @@ class Balance:
         shown = samples.wrench.mean(axis=0) - rows @ self.hand
         left = shown - (shown if self._bias is None else self._bias)
         strange = np.linalg.norm(left[:3]) > _LEAST_FORCE or np.linalg.norm(left[3:]) > 4 * _LEAST_TORQUE
-        return Rest(left, bool(strange) and self.ready)
+        return Rest(left, _force(left), bool(strange) and self.ready)
 
     def learn(self, rest: Rest) -> None:
         """A window in which the hand was bare: its rest is bias."""
         if self._bias is None:
             self._bias = np.zeros(6)
         share = 1.0 / min(self._windows + 1, self.MEMORY)
-        self._bias = self._bias + share * rest.wrench
+        self._bias = self._bias + share * rest.left
         self._windows += 1
 
     def start(self, samples: Samples, rows: Array) -> None:
@@ -87,4 +73,8 @@ class Balance:
         doubt = np.sqrt(np.diag(covariance) + np.array([_NOISE_FORCE] * 3 + [_NOISE_TORQUE] * 3) ** 2)
         weight = estimate.mass * STANDARD_GRAVITY
         least = np.array([max(_LEAST_FORCE, _WEIGHT * weight)] * 3 + [max(_LEAST_TORQUE, _SLIP * weight)] * 3)
-        return Rest(left, bool(np.any(np.abs(left) > np.maximum(least, _SIGMAS * doubt))))
+        return Rest(left, _force(left), bool(np.any(np.abs(left) > np.maximum(least, _SIGMAS * doubt))))
+
+
+def _force(wrench: Array) -> float:
+    return float(np.linalg.norm(wrench[:3]))

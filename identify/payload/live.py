@@ -22,6 +22,7 @@ from identify.payload.pickups import Pickup, PickupFollower
 from identify.payload.prior import ObjectPrior
 from identify.payload.recursive import WristSensor
 from identify.payload.streams import LiveStamps, PayloadStreams
+from identify.payload.wrist_scale import WristScale
 from identify.robot import Robot
 
 __all__ = ["LivePayload", "rehearse"]
@@ -62,12 +63,13 @@ class LivePayload:
         self._motion: deque[tuple[Array, Array]] = deque()  # raw, of the bare hand
         self._wrenches: deque[tuple[Array, Array]] = deque()
         self._moved_s, self._rested_s = 0.0, 0.0
+        self._hand = hand
         self._follower = self._new_follower(hand)
 
     @property
     def hand(self) -> Hand | None:
         """The bare hand, as far as known."""
-        return self._follower.hand
+        return self._hand
 
     @property
     def current(self) -> Pickup | None:
@@ -132,6 +134,7 @@ class LivePayload:
     def _learned(self, hand: Hand) -> None:
         """From now on with this hand; the last of the bare stretch is told again."""
         bare = self._bare(hand.delay_s)
+        self._hand = hand
         self._follower = self._new_follower(hand, self._follower)
         self._follower.take(bare.between(bare.time[-1] - FED_S, np.inf))
         self._aligner.delay_s = hand.delay_s
@@ -149,11 +152,9 @@ class LivePayload:
         sensor = WristSensor(delay_std=1e-3)
         if self._wrenches:
             sensor = replace(sensor_of(_joined(self._wrenches)[1][-2000:]), delay_std=1e-3)
+        gravity = self.robot.gravity if hand is None or hand.gravity is None else hand.gravity
         return PickupFollower(
-            hand,
-            self.robot.gravity if hand is None or hand.gravity is None else hand.gravity,
-            rate_hz=self._wrench_hz,
-            sensor=sensor,
+            WristScale(hand, gravity, sensor=sensor, rate_hz=self._wrench_hz),
             prior=self._prior,
             told_every_s=self._told_every_s,
             before=before,
@@ -175,6 +176,6 @@ def rehearse(robot: Robot, rate_hz: float) -> None:
     samples = aligner.ready()
     if samples is not None:
         fit_hand(lambda delay: samples, robot.gravity)
-        follower = PickupFollower(None, robot.gravity)
+        follower = PickupFollower(WristScale(None, robot.gravity))
         follower.signal(Signal(float(t[300]), SignalKind.HELD, "rehearsal"))
         follower.take(samples)

@@ -4,8 +4,8 @@
                            carried --no weight--> dropped --open--> bare
                            carried --the load has moved--> slipped --open--> bare
 
-Samples are judged in windows before the estimator gets them, so that what no longer belongs to the load does not
-spoil its estimate.
+Samples are judged in windows before they are weighed, so that what no longer belongs to the load does not spoil its
+estimate.
 """
 
 from __future__ import annotations
@@ -16,22 +16,19 @@ from enum import StrEnum
 
 import numpy as np
 
-from identify.arrays import Array, frozen
+from identify.arrays import frozen
 from identify.payload.align import Samples, joined
-from identify.payload.balance import STANDARD_GRAVITY, Balance, Rest, window_rows
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.events import MQTT, Signal, SignalKind
-from identify.payload.hand import CHUNK_S, Hand, motion_of, samples_in, with_hand_doubt
+from identify.payload.inputs import STANDARD_GRAVITY
 from identify.payload.prior import ObjectPrior
-from identify.payload.recursive import PayloadEstimator, WristSensor
+from identify.payload.scale import Scale, Window
 
 __all__ = ["End", "Estimated", "Pickup", "PickupFollower"]
 
 WINDOW_S = 0.01  # samples that are judged by their mean
 LEAST_WINDOW = 4  # samples of it, however slow the sensor is: one alone is too noisy
-SUSPECTS = 4  # windows in a row that must not belong to the load: a shock passes
-SETTLE_S = 0.005  # fingers and arm give way: not told to the estimator
-FIRST_CHUNK_S = 0.02  # samples whose mean the first estimate is made of
+SETTLE_S = 0.005  # fingers and arm give way: not weighed
 FRESH_S = 0.10  # then the estimate begins once more, without the arm's first sag
 STEADY_S = 0.4  # until then a load that changes is still being lifted
 CONFIRM_S = 0.3  # a weight that has not come by then may come when the object leaves the table
@@ -56,7 +53,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True)
 class Estimated:
-    """An estimate in the sensor's frame; `time` [s] of its last sample, host's clock."""
+    """An estimate in the scale's frame; `time` [s] of its last sample, host's clock."""
 
     time: float
     estimate: PayloadEstimate
@@ -81,58 +78,32 @@ class Pickup:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, eq=False)
-class _Window:
-    samples: Samples
-    rows: Array
-    bare: Rest
-
-    @property
-    def time(self) -> float:
-        return float(self.samples.time[0])
-
-    @property
-    def end(self) -> float:
-        return float(self.samples.time[-1])
-
-
 class PickupFollower:
-    """Samples and signals in, pick-ups out.
+    """Samples and signals in, pick-ups out, weighed by `scale`.
 
-    `hand` None: nothing is known of it; then a load is weighed only as long as the wrist stays as it was at the
-    pick-up. `rate_hz` of the wrench. `told_every_s`: how often an estimate is made of what is held. `before`: one that
-    knew less, whose signals and numbers are taken over.
+    `told_every_s`: how often an estimate is made of what is held. `before`: one that knew less, whose signals and
+    numbers are taken over.
     """
 
     def __init__(
         self,
-        hand: Hand | None,
-        gravity: Array,
+        scale: Scale,
         *,
-        rate_hz: float = 1000.0,
-        sensor: WristSensor | None = None,
         prior: ObjectPrior | None = None,
         told_every_s: float = TOLD_EVERY_S,
         before: PickupFollower | None = None,
     ) -> None:
-        self.hand, self._gravity, self._prior = hand, gravity, prior
+        self._scale, self._prior = scale, prior
         self._told_every_s = told_every_s
-        self._window_length = max(LEAST_WINDOW, round(WINDOW_S * rate_hz))
-        self._first_chunk, self._chunk = (samples_in(span, rate_hz) for span in (FIRST_CHUNK_S, CHUNK_S))
-        known = None if hand is None else hand.ten
-        self._estimator = PayloadEstimator(
-            sensor if hand is None else hand.sensor, gripper=known, gravity=gravity, chunk=self._chunk
-        )
-        self._balance = Balance(known)
+        self._window_length = max(LEAST_WINDOW, round(WINDOW_S * scale.rate_hz))
         self._signals: deque[Signal] = deque()
         self._rest: list[Samples] = []  # less than a window
-        self._pending: deque[_Window] = deque()  # bare so far, but the gripper may tell later
-        self._suspects: list[_Window] = []
-        self._held_back: deque[_Window] = deque()  # of the load so far, but the gripper may tell later
+        self._pending: deque[Window] = deque()  # bare so far, but the gripper may tell later
+        self._suspects: list[Window] = []
+        self._held_back: deque[Window] = deque()  # of the load so far, but the gripper may tell later
         self._current: Pickup | None = None
         self._fresh = False
         self._open_at: float | None = None  # the gripper says that it has let go; the weight decides
-        self._start_rotation: Array | None = None
         self._told = -np.inf
         self._count = 0
         self.finished: list[Pickup] = []
@@ -172,7 +143,7 @@ class PickupFollower:
             if pickup.end is None:
                 self._close(
                     pickup,
-                    self._estimator_time(pickup),
+                    _last_time(pickup),
                     End.UNFINISHED if pickup.t_pick is not None else End.NOTHING,
                 )
             self._current = None
@@ -181,10 +152,7 @@ class PickupFollower:
     # -- one window ---------------------------------------------------------------------------------------------------
 
     def _window(self, samples: Samples, news: list[Pickup]) -> None:
-        rows = window_rows(samples, self._gravity)
-        if not self._balance.ready and not self._pending:
-            self._balance.start(samples, rows)
-        window = _Window(samples, rows, self._balance.bare(samples, rows))
+        window = self._scale.look(samples, begin=not self._pending)
         self._obey(window, news)
         pickup = self._current
         if pickup is None:
@@ -198,7 +166,7 @@ class PickupFollower:
         else:
             self._carry(pickup, window, news)
 
-    def _obey(self, window: _Window, news: list[Pickup]) -> None:
+    def _obey(self, window: Window, news: list[Pickup]) -> None:
         """Signals that are due by the end of this window."""
         waiting = [s for s in self._signals if s.time > window.end]
         due = sorted((s for s in self._signals if s.time <= window.end), key=lambda s: s.time)
@@ -229,7 +197,7 @@ class PickupFollower:
             return
         self._count += 1
         self._current = Pickup(self._count, signal.time, signal.source, signal.target)
-        if not self._balance.ready:
+        if not self._scale.ready:
             self._current.notes.append(
                 "the gripper held it when the data began, so its weight cannot be told"
             )
@@ -248,25 +216,20 @@ class PickupFollower:
         self._close(nothing, signal.time, End.NOTHING)
         news.append(nothing)
 
-    def _bare(self, window: _Window) -> None:
+    def _bare(self, window: Window) -> None:
         """Nothing is held; what is old enough tells the biases."""
         self._pending.append(window)
         old = [w for w in self._pending if w.end < window.end - BEFORE_S]
         for _ in old:
             self._pending.popleft()
         self._learn(old)
-        if not self._balance.ready:
-            self._balance.learn(window.bare)
+        if not self._scale.ready:
+            self._scale.meet(window)
 
-    def _learn(self, windows: list[_Window]) -> None:
-        good = [w for w in windows if not w.bare.strange]
-        for w in good:
-            self._balance.learn(w.bare)
-        if good and (self.hand is not None or self._start_rotation is None):
-            part = joined([w.samples for w in good])
-            self._estimator.update(part.time, **motion_of(part))
+    def _learn(self, windows: list[Window]) -> None:
+        self._scale.learn([w for w in windows if not w.bare.strange])
 
-    def _await_weight(self, pickup: Pickup, window: _Window, news: list[Pickup]) -> None:
+    def _await_weight(self, pickup: Pickup, window: Window, news: list[Pickup]) -> None:
         """The fingers hold something; is there a weight?"""
         if window.time < pickup.t_signal + SETTLE_S:
             return
@@ -277,25 +240,24 @@ class PickupFollower:
 
     def _lift(self, pickup: Pickup, time: float) -> None:
         pickup.t_pick = time
-        self._estimator.grasped(self._prior, chunk=self._first_chunk)
-        self._fresh, self._told, self._start_rotation = False, -np.inf, None
+        self._scale.grasped(self._prior, settling=True)
+        self._fresh, self._told = False, -np.inf
         self._suspects = []
         self._held_back.clear()
 
-    def _carry(self, pickup: Pickup, window: _Window, news: list[Pickup]) -> None:
+    def _carry(self, pickup: Pickup, window: Window, news: list[Pickup]) -> None:
         assert pickup.t_pick is not None
         age = window.time - pickup.t_pick
         if age < SETTLE_S:
             return
         if not self._fresh and age >= FRESH_S:
-            self._estimator.grasped(self._prior, chunk=self._chunk)
+            self._scale.grasped(self._prior, settling=False)
             self._fresh, self._told = True, -np.inf
             self._held_back.clear()
-        if self._start_rotation is None:
-            self._start_rotation = window.samples.wrist.rotation[0]
+        self._scale.hold(window)
         if self._strange(pickup, window):
             self._suspects.append(window)
-            if len(self._suspects) >= SUSPECTS:
+            if len(self._suspects) >= self._scale.suspects:
                 self._changed(pickup, news)
             return
         self._held_back.extend([*self._suspects, window])
@@ -305,10 +267,10 @@ class PickupFollower:
         if self._told == -np.inf or window.end - self._told >= self._told_every_s:
             self._tell(pickup, window.end, news)
 
-    def _strange(self, pickup: Pickup, window: _Window) -> bool:
-        if not self._fresh or pickup.latest is None or self._told == -np.inf or self._unsure(window):
+    def _strange(self, pickup: Pickup, window: Window) -> bool:
+        if not self._fresh or pickup.latest is None or self._told == -np.inf or self._scale.unsure(window):
             return False
-        return self._balance.loaded(window.samples, window.rows, pickup.latest.estimate).strange
+        return not self._scale.belongs(window, pickup.latest.estimate)
 
     def _changed(self, pickup: Pickup, news: list[Pickup]) -> None:
         """Several windows in a row do not belong to the load as it was."""
@@ -316,7 +278,7 @@ class PickupFollower:
         assert pickup.latest is not None
         first = self._suspects[0]
         if first.time - pickup.t_pick < STEADY_S and self._suspects[-1].bare.strange:
-            self._estimator.grasped(self._prior)  # it is still being lifted
+            self._scale.grasped(self._prior, settling=False)  # it is still being lifted
             self._told, self._suspects = -np.inf, []
             self._held_back.clear()
             return
@@ -325,29 +287,17 @@ class PickupFollower:
         self._close(pickup, first.time, End.DROPPED if gone else End.SLIPPED)
         news.append(pickup)
 
-    def _feed(self, pickup: Pickup, window: _Window) -> None:
-        if self._unsure(window):
-            if not any("hand" in note for note in pickup.notes):
-                pickup.notes.append(
-                    "nothing is known of the bare hand, so only the time before the wrist turned counts; "
-                    "move the bare hand before the pick-up, or give a recording of it (--bare)"
-                )
-            return
-        self._estimator.update(window.samples.time, **motion_of(window.samples))
-
-    def _unsure(self, window: _Window) -> bool:
-        """Nothing is known of the hand, and it no longer stands as it stood at the pick-up."""
-        if self.hand is not None or self._start_rotation is None:
-            return False
-        cosine = (np.trace(self._start_rotation.T @ window.samples.wrist.rotation[-1]) - 1) / 2
-        return bool(cosine < np.cos(0.01))
+    def _feed(self, pickup: Pickup, window: Window) -> None:
+        why = self._scale.unsure(window)
+        if why is None:
+            self._scale.weigh(window)
+        elif why not in pickup.notes:
+            pickup.notes.append(why)
 
     def _tell(self, pickup: Pickup, time: float, news: list[Pickup]) -> None:
-        estimate = self._estimator.estimate()
-        if not estimate.samples:
+        estimate = self._scale.estimate()
+        if estimate is None:
             return
-        if self.hand is not None:
-            estimate = with_hand_doubt(estimate, self.hand)
         if not self._fresh:
             doubt = np.zeros(10)
             doubt[0], doubt[1:4] = SAG_MASS * estimate.mass, SAG_COM
@@ -361,13 +311,13 @@ class PickupFollower:
 
     # -- the end of a pick-up -----------------------------------------------------------------------------------------
 
-    def _letting_go(self, pickup: Pickup, window: _Window, news: list[Pickup]) -> None:
+    def _letting_go(self, pickup: Pickup, window: Window, news: list[Pickup]) -> None:
         """The gripper says that it is open: it is, if the weight is gone."""
         assert self._open_at is not None
         if window.time < self._open_at:
             return
-        weight = 0.0 if pickup.latest is None else pickup.latest.estimate.mass * STANDARD_GRAVITY
-        if window.bare.force < max(0.3, 0.3 * weight) or self._unsure(window):
+        mass = 0.0 if pickup.latest is None else pickup.latest.estimate.mass
+        if self._scale.light(window, mass) or self._scale.unsure(window):
             self._tell_last(pickup)
             self._close(pickup, self._open_at, End.RELEASED)
             pickup.t_bare = window.time
@@ -380,14 +330,10 @@ class PickupFollower:
             self._open_at = None
 
     def _tell_last(self, pickup: Pickup) -> None:
-        """All that was told to the estimator, once more."""
-        self._tell(pickup, self._estimator_time(pickup), [])
+        """All that was weighed, once more."""
+        self._tell(pickup, _last_time(pickup), [])
 
-    def _estimator_time(self, pickup: Pickup) -> float:
-        estimate = pickup.latest
-        return pickup.t_signal if estimate is None else estimate.time
-
-    def _after(self, pickup: Pickup, window: _Window) -> None:
+    def _after(self, pickup: Pickup, window: Window) -> None:
         """Dropped or slipped: wait until the fingers open and the hand is bare."""
         opened = self._open_at is not None and window.time >= self._open_at
         if (opened or pickup.end is End.DROPPED) and not window.bare.strange:
@@ -399,4 +345,8 @@ class PickupFollower:
         self.finished.append(pickup)
         self._suspects = []
         self._held_back.clear()
-        self._estimator.released()
+        self._scale.released()
+
+
+def _last_time(pickup: Pickup) -> float:
+    return pickup.t_signal if pickup.latest is None else pickup.latest.time

@@ -15,15 +15,17 @@ from daq.recording import Recording
 from identify.arrays import Array
 from identify.errors import DataError
 from identify.payload.align import Aligner, Samples
+from identify.payload.arm import ArmModel
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.events import MQTT, GripperSignals, Signal, SignalKind
 from identify.payload.hand import Hand, fit_hand, sensor_of
-from identify.payload.joint_side import ArmModel, weigh_by_torque
+from identify.payload.joint_scale import JointScale, link_in_flange
 from identify.payload.pickups import End, Pickup, PickupFollower
 from identify.payload.prior import ObjectPrior
 from identify.payload.report import Reporter
 from identify.payload.streams import PayloadStreams, stamps
 from identify.payload.wrist import sensor_in_flange
+from identify.payload.wrist_scale import WristScale
 from identify.recorded import robot_of
 from identify.robot import Robot
 
@@ -121,6 +123,13 @@ class _Source:
             raise DataError(f"{self.path}: {self.names.position} and {self.names.wrench} share no time")
         return samples
 
+    def follow(self, follower: PickupFollower, samples: Samples) -> tuple[Pickup, ...]:
+        """All pick-ups, in the order of time."""
+        for signal in self.signals:
+            follower.signal(signal)
+        follower.take(samples)
+        return tuple(sorted(follower.finish(), key=lambda pickup: pickup.t_signal))
+
     def bare_until(self) -> float:
         """When something was held for the first time [s]."""
         held = [s.time for s in self.signals if s.kind is SignalKind.HELD]
@@ -186,12 +195,12 @@ def weigh_recording(
     )
     sensor = sensor_of(samples.wrench[:2000])
     sensor = replace(sensor, delay_std=1e-3) if delay_s is None else sensor
-    follower = PickupFollower(hand, gravity, rate_hz=source.wrench_hz, sensor=sensor, prior=prior)
-    for signal in source.signals:
-        follower.signal(signal)
-    follower.take(samples)
-    pickups = tuple(sorted(follower.finish(), key=lambda pickup: pickup.t_signal))
-    by_torque = {} if arm is None else weigh_by_torque(samples, pickups, robot, arm)
+    wrist = WristScale(hand, gravity, sensor=sensor, rate_hz=source.wrench_hz)
+    pickups = source.follow(PickupFollower(wrist, prior=prior), samples)
+    by_torque: dict[int, PayloadEstimate] = {}
+    if arm is not None:
+        joints = JointScale(robot, arm, rate_hz=source.wrench_hz)
+        by_torque = _by_torque(pickups, source.follow(PickupFollower(joints, prior=prior), samples), robot)
     real = [p for p in pickups if p.end is not End.NOTHING]
     if not real:
         notes.append("nothing was picked up: the gripper never held a weight")
@@ -202,6 +211,18 @@ def weigh_recording(
         tuple(notes),
         Reporter(sensor_in_flange(robot), origin=source.origin, library=library),
     )
+
+
+def _by_torque(
+    pickups: Sequence[Pickup], weighed: Sequence[Pickup], robot: Robot
+) -> dict[int, PayloadEstimate]:
+    """What joints say of the same pick-ups, by number, in the flange's frame."""
+    place = link_in_flange(robot)
+    latest = {pickup.t_signal: pickup.latest for pickup in weighed}
+    found = {pickup.number: latest.get(pickup.t_signal) for pickup in pickups}
+    return {
+        number: one.estimate.in_frame("flange", *place) for number, one in found.items() if one is not None
+    }
 
 
 def _until(end: float, time: Array, values: Array) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from identify.payload.pickups import End, PickupFollower
 from identify.payload.recursive import WristSensor
 from identify.payload.wrench import differential_terms
 from identify.payload.wrist import WristMotion
+from identify.payload.wrist_scale import WristScale
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 HAND = np.array([0.8, 0.0, 0.0, 0.04, 0.003, 0.0, 0.003, 0.0, 0.0, 0.001])
@@ -38,7 +39,7 @@ def standing(
 
 def follower(rate_hz: float = 1000.0) -> PickupFollower:
     hand = Hand(HAND, 1e-10 * np.eye(10), 0.003, 1e-4, WristSensor(delay_std=1e-4))
-    return PickupFollower(hand, GRAVITY, rate_hz=rate_hz)
+    return PickupFollower(WristScale(hand, GRAVITY, rate_hz=rate_hz))
 
 
 def follow(samples: Samples, *signals: tuple[float, SignalKind], rate_hz: float = 1000.0) -> list:

@@ -12,7 +12,7 @@ import pytest
 from drivers.sim.inertia import Inertia
 from heft.configs import CONFIGS
 from identify.consistency import consistency
-from identify.payload.joint_side import ArmModel
+from identify.payload.arm import ArmModel
 from identify.payload.pickups import End
 from identify.payload.recorded import weigh_recording
 from identify.recorded import robot_of

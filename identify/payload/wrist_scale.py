@@ -1,0 +1,108 @@
+"""A wrist sensor as a scale: six numbers that the hand's own weight and a bias are taken off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from identify.arrays import Array
+from identify.payload.align import Samples, joined
+from identify.payload.balance import Balance, window_rows
+from identify.payload.estimate import PayloadEstimate
+from identify.payload.hand import CHUNK_S, Hand, motion_of, samples_in, with_hand_doubt
+from identify.payload.inputs import STANDARD_GRAVITY
+from identify.payload.prior import ObjectPrior
+from identify.payload.recursive import PayloadEstimator, WristSensor
+from identify.payload.scale import Scale, Window
+
+__all__ = ["WristScale"]
+
+FIRST_CHUNK_S = 0.02  # samples whose mean the first estimate is made of
+_TURNED = np.cos(0.01)  # by which the wrist may turn where nothing is known of the hand
+_LIGHT_FORCE = 0.3  # [N]
+_LIGHT = 0.3  # of the load's weight
+
+
+class WristScale(Scale):
+    """`hand` None: nothing is known of it; then a load is weighed only as long as the wrist stays as it was at the
+    pick-up, with a sensor of which `sensor` is known. Estimates are in the sensor's frame.
+    """
+
+    suspects = 4
+
+    def __init__(
+        self,
+        hand: Hand | None,
+        gravity: Array,
+        *,
+        sensor: WristSensor | None = None,
+        rate_hz: float = 1000.0,
+    ) -> None:
+        super().__init__(rate_hz)
+        self.hand, self._gravity = hand, gravity
+        self._first_chunk, self._chunk = (samples_in(span, rate_hz) for span in (FIRST_CHUNK_S, CHUNK_S))
+        known = None if hand is None else hand.ten
+        self._estimator = PayloadEstimator(
+            sensor if hand is None else hand.sensor, gripper=known, gravity=gravity, chunk=self._chunk
+        )
+        self._balance = Balance(known)
+        self._rotation: Array | None = None  # of the wrist at the pick-up
+
+    @property
+    def ready(self) -> bool:
+        return self._balance.ready
+
+    def look(self, samples: Samples, *, begin: bool) -> Window:
+        rows = window_rows(samples, self._gravity)
+        if begin and not self.ready:
+            self._balance.start(samples, rows)
+        return Window(samples, rows, samples.wrench, self._balance.bare(samples, rows))
+
+    def meet(self, window: Window) -> None:
+        self._balance.learn(window.bare)
+
+    def learn(self, windows: Sequence[Window]) -> None:
+        for window in windows:
+            self._balance.learn(window.bare)
+        if windows and (self.hand is not None or self._rotation is None):
+            part = joined([window.samples for window in windows])
+            self._estimator.update(part.time, **motion_of(part))
+
+    def grasped(self, prior: ObjectPrior | None, *, settling: bool) -> None:
+        self._estimator.grasped(prior, chunk=self._first_chunk if settling else self._chunk)
+        if settling:
+            self._rotation = None
+
+    def released(self) -> None:
+        self._estimator.released()
+
+    def hold(self, window: Window) -> None:
+        if self._rotation is None:
+            self._rotation = window.samples.wrist.rotation[0]
+
+    def unsure(self, window: Window) -> str | None:
+        if self.hand is not None or self._rotation is None:
+            return None
+        cosine = (np.trace(self._rotation.T @ window.samples.wrist.rotation[-1]) - 1) / 2
+        if cosine >= _TURNED:
+            return None
+        return (
+            "nothing is known of the bare hand, so only the time before the wrist turned counts; "
+            "move the bare hand before the pick-up, or give a recording of it (--bare)"
+        )
+
+    def weigh(self, window: Window) -> None:
+        self._estimator.update(window.samples.time, **motion_of(window.samples))
+
+    def estimate(self) -> PayloadEstimate | None:
+        estimate = self._estimator.estimate()
+        if not estimate.samples:
+            return None
+        return estimate if self.hand is None else with_hand_doubt(estimate, self.hand)
+
+    def belongs(self, window: Window, load: PayloadEstimate) -> bool:
+        return not self._balance.loaded(window.samples, window.rows, load).strange
+
+    def light(self, window: Window, mass: float) -> bool:
+        return window.bare.force < max(_LIGHT_FORCE, _LIGHT * mass * STANDARD_GRAVITY)
