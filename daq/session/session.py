@@ -210,9 +210,16 @@ class Session:
             self._machine.enter(State.CONNECTED)
             control = await self._open_channels(stack)
             self._start_tasks(stack)
-            await self._perform(Player(self._clock, lambda chunk: _send(control, chunk)))
+            await self._perform(Player(self._clock, lambda chunk: self._send(control, chunk)))
         finally:
             self._interruptible = None
+
+    def _go_on(self) -> None:
+        """Not when it was asked to stop: a cancellation may get lost in what it interrupts (`asyncio.wait_for` before
+        Python 3.12 forgets one that meets the answer), so before each step it is looked for as well.
+        """
+        if self._stop is not None:
+            raise asyncio.CancelledError
 
     async def _perform(self, player: Player) -> None:
         """Everything that moves, in the order of the plan."""
@@ -220,14 +227,17 @@ class Session:
         arm = self._rig.actuators[0] if self._rig.actuators else None
         start = None if arm is None else await arm.position()
         plan = await asyncio.to_thread(make_plan, self.config, start, self._checks, self._draft)
+        self._go_on()
         if self._confirm is not None:
             await self._confirm(plan)
         self._progress.begin(plan)
+        self._go_on()
         if arm is not None:
             self._watch.armed = True
             await arm.arm()
             self._machine.enter(State.ARMED)
         for leg in plan:
+            self._go_on()
             self._progress.next_leg(self._clock.now_ns())
             await self._play_leg(leg, player)
         await self._sleep(_SETTLE_NS)
@@ -256,6 +266,10 @@ class Session:
         else:
             await self._gripper(step).release()
         self._event("segment_end", t_ns=self._clock.now_ns(), segment=step.name, use=step.use)
+
+    async def _send(self, control: ControlClient, chunk: Setpoints) -> None:
+        self._go_on()
+        await control.request("play", *setpoint_codec.encode(chunk))
 
     async def _halt(self) -> None:
         """Stop in order."""
@@ -411,10 +425,6 @@ class Session:
         self._stop = stop
         if self._interruptible is not None:
             self._interruptible.cancel()  # itself too: then it ends where it waits next
-
-
-async def _send(control: ControlClient, chunk: Setpoints) -> None:
-    await control.request("play", *setpoint_codec.encode(chunk))
 
 
 def _uncancel() -> None:

@@ -42,7 +42,7 @@ from drivers.block import Block
 from drivers.driver import Actuator, Driver
 from drivers.errors import CommandError, HeftError
 from drivers.setpoints import Setpoints
-from drivers.stream import Stream
+from drivers.stream import Role, Stream
 
 __all__ = ["Standby", "StandbyEnd"]
 
@@ -51,7 +51,7 @@ _log = logging.getLogger("heft.session")
 _LOOK_NS = 20_000_000
 _PROGRESS_NS = 200_000_000
 
-#: A motion that begins at rest where the arm stands [rad], shape (n,).
+#: A motion that begins at rest where the drives hold the arm [rad], shape (n,).
 Motion = Callable[[NDArray[np.float64]], Trajectory]
 
 
@@ -104,6 +104,7 @@ class Standby:
         self._wishes: deque[_Wish] = deque()
         self._end: StandbyEnd | None = None
         self._ceased = False
+        self._setpoint: NDArray[np.float64] | None = None  # in force, as the drives tell it
         self._state = State.IDLE
         self._interruptible: asyncio.Task[Any] | None = None
 
@@ -127,8 +128,9 @@ class Standby:
         self._publisher.publish_json(topic, facts)
 
     async def play(self, motion: Motion) -> bool:
-        """Play a motion from where the arm stands when its turn has come; whether it was played to its end.
+        """Play a motion from where the drives hold the arm when its turn has come; whether it was played to its end.
 
+        A load pulls the arm a little away from there: a motion from where it is measured would begin with a jerk.
         CommandError if it is not armed, CheckError if the motion may not be played from there.
         """
         if self._arm is None:
@@ -198,7 +200,7 @@ class Standby:
 
     async def _grant(self, wish: _Wish, arm: Actuator) -> None:
         try:
-            trajectory = wish.motion(await arm.position())
+            trajectory = wish.motion(await arm.position() if self._setpoint is None else self._setpoint)
             run_checks(trajectory, [*limit_checks(limits_of(self.config.robot.joints)), *self._checks])
         except HeftError as exc:
             wish.played.set_exception(exc)
@@ -258,6 +260,8 @@ class Standby:
         except SafetyStop as exc:
             if self._state is State.MOVING:  # an overload while nothing moves here is another's business
                 self._blame(exc)
+        if block.stream.role is Role.PLAYED:
+            self._setpoint = block.si[-1, block.stream.indices("position")]
         self._ledger.enter(block)
         self._publisher.publish(block)
         self._observers.block(block)

@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from daq.config.session import load_session
 from daq.motion.state import State
 from daq.recording import Recording
 from daq.session.session import Session
+from drivers.sim.drives import SimDrives
 
 if TYPE_CHECKING:
     from tests.system.conftest import Bench, Process, Run
@@ -190,6 +191,31 @@ async def test_a_session_that_is_cancelled_stops_like_any_other(stage: Stage) ->
     assert (outcome.state, outcome.reason) == (State.ABORTED, "cancelled")
     check_order(stage.recording, "cancelled")
     check_at_rest(stage.recording)
+
+
+@pytest.mark.parametrize("command", ["position", "arm"])
+async def test_a_stop_that_meets_a_driver_s_answer_is_not_lost(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """`asyncio.wait_for` forgets a cancellation that arrives together with the answer, before Python 3.12."""
+    obey = getattr(SimDrives, command)
+
+    async def meet(self: SimDrives) -> Any:
+        answer = asyncio.get_running_loop().create_future()
+
+        def both(value: Any) -> None:
+            answer.set_result(value)
+            stage.session.stop("the operator saw a hand")
+
+        asyncio.get_running_loop().call_soon(both, await obey(self))
+        return await asyncio.wait_for(answer, 5.0)
+
+    monkeypatch.setattr(SimDrives, command, meet)
+    outcome = await stage.session.run()
+    assert (outcome.state, outcome.reason) == (State.ABORTED, "the operator saw a hand")
+    states = [e.facts["state"] for e in stage.recording.events if e.name == "state"]
+    assert "moving" not in states
+    assert states[-2:] == ["stopping", "aborted"]
 
 
 async def test_stopping_before_it_begins(stage: Stage) -> None:

@@ -23,24 +23,38 @@ from daq.trajectory.checks import limit_checks, run_checks
 from daq.trajectory.wrist import wrist_excitation
 from drivers.block import Block
 from drivers.errors import CommandError
+from drivers.sim.drives import SimDrives
+from drivers.sim.faults import Silence
 from heft.configs import CONFIGS
 
 RIG = CONFIGS / "rigs" / "sim_wam7.yaml"
 
 
 class Witness(Observer):
-    """Keeps what the encoders saw."""
+    """Keeps what the encoders saw, and setpoints: those sent, and those that the drives took up."""
 
     def __init__(self) -> None:
         self.positions: list[np.ndarray] = []
+        self.sent: list[np.ndarray] = []
+        self.played: list[np.ndarray] = []
         self.states: list[str] = []
 
     def block(self, block: Block) -> None:
-        if block.stream.name == "encoders.position":
-            self.positions.append(block.si)
+        kept = {"encoders.position": self.positions, "arm.sent": self.sent, "arm.played": self.played}
+        if block.stream.name in kept:
+            kept[block.stream.name].append(block.si[:, :7])
 
     def state(self, state: str, reason: str) -> None:
         self.states.append(state)
+
+    @property
+    def still(self) -> bool:
+        """Whether the encoders saw no motion for the last 30 ms: by more than a count."""
+        return bool(np.ptp(np.concatenate(self.positions)[-30:], axis=0).max() < 3e-5)
+
+
+async def wait(clock: SimulatedClock, seconds: float) -> None:
+    await clock.sleep_until(clock.now_ns() + round(seconds * 1e9))
 
 
 async def passing(clock: SimulatedClock, work: Any) -> Any:
@@ -51,8 +65,8 @@ async def passing(clock: SimulatedClock, work: Any) -> Any:
     return await task
 
 
-async def stand_by(armed: bool, work: Any) -> tuple[Any, Witness]:
-    witness, clock = Witness(), SimulatedClock()
+async def stand_by(armed: bool, work: Any, witness: Witness | None = None) -> tuple[Any, Witness]:
+    witness, clock = witness or Witness(), SimulatedClock()
     with Endpoints.private() as endpoints:
         standby = Standby(
             load_rig(RIG), clock=clock, telemetry=endpoints.telemetry, armed=armed, observers=[witness]
@@ -60,9 +74,11 @@ async def stand_by(armed: bool, work: Any) -> tuple[Any, Witness]:
 
         async def drive() -> None:
             with clock.participant("test"):
-                await clock.sleep_until(clock.now_ns() + 300_000_000)
-                await work(standby, clock)
-                standby.stop("enough")
+                await wait(clock, 0.3)
+                try:
+                    await work(standby, clock)
+                finally:
+                    standby.stop("enough")
 
         driving = asyncio.create_task(drive())
         end = await standby.run()
@@ -116,6 +132,114 @@ async def test_a_motion_that_leaves_a_limit_is_refused() -> None:
     end, witness = await stand_by(True, work)
     assert end.state is State.DONE
     assert "moving" not in witness.states
+
+
+async def test_motions_one_after_the_other_with_a_load_begin_where_the_drives_hold_the_arm() -> None:
+    """Not where a new load has pulled it for the moment: that would be a jerk."""
+
+    async def work(standby: Standby, clock: SimulatedClock) -> None:
+        assert await passing(clock, standby.play(excitation(standby)))
+        await standby.rig.grippers[0].grip("block")
+        await wait(clock, 0.08)
+        assert await passing(clock, standby.play(excitation(standby)))
+
+    end, witness = await stand_by(True, work)
+    assert end.state is State.DONE, end.reason
+    assert witness.states == ["connected", "armed", "moving", "armed", "moving", "armed", "done"]
+    sent, played = np.concatenate(witness.sent), np.concatenate(witness.played)
+    assert len(sent) == 2 * 2001
+    assert np.abs(sent[2001] - sent[2000]).max() < 1e-12
+    assert np.abs(np.diff(played, axis=0)).max() < 2e-3  # 2 rad/s
+
+
+async def test_a_motion_that_ceases_leaves_the_arm_at_rest_and_armed() -> None:
+    async def work(standby: Standby, clock: SimulatedClock) -> None:
+        playing = asyncio.ensure_future(standby.play(excitation(standby)))
+        waiting = asyncio.ensure_future(standby.play(excitation(standby)))
+        await wait(clock, 1.5)  # half a second of it is the lead
+        standby.cease()
+        standby.cease()
+        assert not await passing(clock, playing)
+        assert not await passing(clock, waiting)
+        seen.append(len(witness.positions))
+        await wait(clock, 0.2)
+        assert await passing(clock, standby.play(excitation(standby)))  # from where it stands now
+
+    seen: list[int] = []
+    witness = Witness()
+    end, _ = await stand_by(True, work, witness)
+    assert end.state is State.DONE, end.reason
+    assert witness.states == ["connected", "armed", "moving", "armed", "moving", "armed", "done"]
+    rest = np.concatenate(witness.positions[seen[0] + 2 : seen[0] + 20])
+    start = witness.positions[0][0]
+    assert np.ptp(rest, axis=0).max() < 1e-3
+    assert np.abs(rest[-1] - start)[4:].max() > 0.01  # it was on its way
+
+
+async def test_an_end_in_the_middle_of_a_motion_stops_the_arm_at_once() -> None:
+    async def work(standby: Standby, clock: SimulatedClock) -> None:
+        playing = asyncio.ensure_future(standby.play(excitation(standby)))
+        await wait(clock, 1.5)
+        standby.stop("enough of this")
+        asked_ns.append(clock.now_ns())
+        assert not await passing(clock, playing)
+        asked_ns.append(clock.now_ns())
+
+    asked_ns: list[int] = []
+    end, witness = await stand_by(True, work)
+    assert (end.state, end.reason) == (State.ABORTED, "enough of this")
+    assert witness.states == ["connected", "armed", "moving", "aborted"]
+    assert witness.still
+    assert asked_ns[1] - asked_ns[0] < 900_000_000  # of a motion that had a second to go
+
+
+async def test_a_device_that_is_lost_in_the_middle_of_a_motion() -> None:
+    async def work(standby: Standby, clock: SimulatedClock) -> None:
+        playing = asyncio.ensure_future(standby.play(excitation(standby)))
+        await wait(clock, 1.2)
+        world = standby.rig.world
+        world.inject(Silence(device="wrist", at_s=world.now()))
+        assert not await passing(clock, playing)
+
+    end, witness = await stand_by(True, work)
+    assert end.state is State.FAILED
+    assert "wrist.wrench has been silent" in end.reason
+    assert witness.still
+    assert len(np.concatenate(witness.played)) < len(np.concatenate(witness.sent)) + 1500
+
+
+async def test_an_end_that_meets_a_driver_s_answer_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`asyncio.wait_for` forgets a cancellation that arrives together with the answer, before Python 3.12."""
+    standing: list[Standby] = []
+    arm = SimDrives.arm
+
+    async def meet(self: SimDrives) -> None:
+        answer = asyncio.get_running_loop().create_future()
+
+        def both() -> None:
+            answer.set_result(None)
+            standing[0].stop("the operator saw a hand")
+
+        await arm(self)
+        asyncio.get_running_loop().call_soon(both)
+        await asyncio.wait_for(answer, 5.0)
+
+    async def work(standby: Standby, clock: SimulatedClock) -> None:
+        assert not await passing(clock, standby.play(excitation(standby)))
+
+    monkeypatch.setattr(SimDrives, "arm", meet)
+    monkeypatch.setattr(Standby, "run", _remembered(standing, Standby.run))
+    end, witness = await stand_by(True, work)
+    assert end.reason == "the operator saw a hand"
+    assert not witness.sent
+
+
+def _remembered(standing: list[Standby], run: Any) -> Any:
+    async def remember(self: Standby) -> Any:
+        standing.append(self)
+        return await run(self)
+
+    return remember
 
 
 @pytest.mark.parametrize("j6", [-1.6, -1.2, 0.0, 1.59])
