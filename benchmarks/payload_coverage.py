@@ -201,7 +201,8 @@ def compared(recording: Path, truth: dict[str, Any], where: str) -> Outcome:
         largest = _largest_moment(true)
         if largest > 2e-3:
             outcome.error("largest moment [%]", 100 * abs(last.principal.moments[0] / largest - 1))
-        by_torque = weighed.by_torque[pickup.number]
+        by_torque = pickup.by_joints
+        assert by_torque is not None
         outcome.error("currents: mass [%]", 100 * abs(by_torque.mass / true["mass"] - 1))
         outcome.checks.append(Check("currents: mass", (by_torque.mass - true["mass"]) / by_torque.std.mass))
     return outcome

@@ -22,8 +22,8 @@ from drivers.stream import Stream
 from heft.thinker import Thinker
 from identify.payload.events import MQTT, Signal, SignalKind
 from identify.payload.pickups import End, Pickup
-from identify.payload.recorded import HAND_NOTE
 from identify.payload.report import Reporter
+from identify.payload.source import HAND_NOTE
 
 __all__ = ["PayloadService"]
 

@@ -68,7 +68,7 @@ class WristMotions(Observer):
         if state != "armed" or self._begun:
             return
         self._begun = True
-        if self._thinker.hand is not None:
+        if not self._thinker.lacks_hand:
             return
         if self._held:
             self._say(f"the gripper holds something already: {_UNKNOWN_HAND}")
@@ -88,7 +88,7 @@ class WristMotions(Observer):
         if pickup.number == self._number or pickup.source == MQTT:
             return
         self._number = pickup.number
-        if self._thinker.hand is None:
+        if self._thinker.lacks_hand:
             self._say(f"pick-up {pickup.number} is weighed at rest only: {_UNKNOWN_HAND}")
         else:
             self._play()

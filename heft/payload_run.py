@@ -36,7 +36,9 @@ from heft.payload_motion import WristMotions, described
 from heft.priority import ahead_of_others
 from heft.terminal.payloads import describe_payload
 from heft.thinker import Thinker
+from identify.payload.arm import ArmModel
 from identify.payload.hand import Hand
+from identify.payload.joint_scale import link_in_flange
 from identify.payload.prior import ObjectPrior
 from identify.payload.recorded import hand_of
 from identify.payload.report import Reporter
@@ -67,6 +69,7 @@ class _Job:
     out: Path
     robot: Robot
     hand: Hand | None
+    arm: ArmModel | None
     library: tuple[ObjectConfig, ...]
 
 
@@ -88,6 +91,7 @@ def _job(arguments: argparse.Namespace) -> _Job:
         out,
         robot,
         hand=None if bare is None else hand_of(bare, robot, find_gravity=arguments.find_gravity),
+        arm=None if arguments.result is None else ArmModel.of_file(arguments.result, robot),
         library=load_objects(arguments.objects),
     )
 
@@ -141,10 +145,10 @@ async def _serve(job: _Job, operator: _Operator) -> int:
         motions = _motions(job, host, streams, thinker)
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
         prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
-        await thinker.begin(streams, job.hand, prior)
+        await thinker.begin(streams, job.hand, prior, job.arm)
         service = PayloadService(
             thinker,
-            Reporter(sensor_in_flange(job.robot), origin=clock.now_ns() * 1e-9, library=job.library),
+            _reporter(job, clock, thinker),
             streams,
             clock=clock,
             cell=rig.cell,
@@ -202,11 +206,21 @@ def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionRepo
     return standby
 
 
+def _reporter(job: _Job, clock: HostClock, thinker: Thinker) -> Reporter:
+    """Tells what the wrist sensor says, or, where there is none, the joints."""
+    origin = clock.now_ns() * 1e-9
+    if thinker.by_wrist:
+        place = sensor_in_flange(job.robot)
+        return Reporter(place, by="wrist sensor", origin=origin, library=job.library)
+    return Reporter(link_in_flange(job.robot), by="joint torques", origin=origin, library=job.library)
+
+
 def _motions(
     job: _Job, host: Session | Standby, streams: Mapping[str, Stream], thinker: Thinker
 ) -> WristMotions | None:
     """The wrist motions of an armed rig that stands by; ConfigError where nothing could be weighed, or moved for it."""
-    gripper = PayloadStreams.find(streams, job.robot, str(job.rig.path)).gripper
+    found = PayloadStreams.find(streams, job.robot, str(job.rig.path), by_joints=job.arm is not None)
+    gripper = found.gripper
     if gripper is None and job.rig.mqtt is None:
         raise ConfigError(
             f"{job.rig.path}: no stream says that the gripper holds something (`object.detected`), and there is no "

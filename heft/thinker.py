@@ -17,6 +17,7 @@ from typing import Any, Self
 from drivers.block import Block
 from drivers.stream import Stream
 from identify.errors import DataError
+from identify.payload.arm import ArmModel
 from identify.payload.events import Signal
 from identify.payload.hand import Hand
 from identify.payload.live import LivePayload, rehearse
@@ -67,13 +68,24 @@ class Thinker:
         await shut
 
     async def begin(
-        self, streams: Mapping[str, Stream], hand: Hand | None, prior: ObjectPrior | None
+        self,
+        streams: Mapping[str, Stream],
+        hand: Hand | None,
+        prior: ObjectPrior | None,
+        arm: ArmModel | None = None,
     ) -> None:
         """What the rig yields, and what is known beforehand."""
-        names = PayloadStreams.find(streams, self._robot, "the rig")
-        self.wanted = frozenset(n for n in (names.position, names.wrench, names.gripper) if n is not None)
+        by_joints = arm is not None
+        names = PayloadStreams.find(streams, self._robot, "the rig", by_joints=by_joints)
+        self.wanted = frozenset(names.used(by_joints=by_joints))
+        self.by_wrist = names.wrench is not None
         self.hand = hand
-        await self._ask(_begin, dict(streams), hand, prior)
+        await self._ask(_begin, dict(streams), hand, prior, arm)
+
+    @property
+    def lacks_hand(self) -> bool:
+        """Whether a motion would tell the wrist sensor nothing of a load, the bare hand being unknown."""
+        return self.by_wrist and self.hand is None
 
     async def take(self, blocks: Sequence[Block], signals: Sequence[Signal]) -> list[Pickup]:
         """The next blocks and signals; pick-ups of which there is something new, with their latest estimate only."""
@@ -115,8 +127,10 @@ def _leave_with_parent() -> None:
         os._exit(0)
 
 
-def _begin(streams: dict[str, Stream], hand: Hand | None, prior: ObjectPrior | None) -> None:
-    _Mind.live = LivePayload(streams, _Mind.robot, hand=hand, prior=prior)
+def _begin(
+    streams: dict[str, Stream], hand: Hand | None, prior: ObjectPrior | None, arm: ArmModel | None
+) -> None:
+    _Mind.live = LivePayload(streams, _Mind.robot, hand=hand, arm=arm, prior=prior)
 
 
 def _think(blocks: list[Block], signals: list[Signal]) -> tuple[list[Pickup], Hand | None]:

@@ -39,7 +39,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="find its direction from the bare hand's motion, for an arm that is mounted otherwise than its file says",
     )
     parser.add_argument(
-        "--result", type=Path, metavar="RESULT.json", help="identified arm, to weigh by joint torques too"
+        "--result",
+        type=Path,
+        metavar="RESULT.json",
+        help="identified arm, to weigh by joint torques too, or by them alone where there is no wrist sensor",
     )
     parser.add_argument(
         "--objects", type=Path, default=CONFIGS / "objects", help="folder of objects to recognise"

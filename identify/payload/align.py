@@ -1,13 +1,14 @@
-"""Joints and wrist sensor on one time: what each wrench was measured at.
+"""Joints and a scale on one time: what the arm did when each of the scale's samples was taken.
 
 Positions are brought to an even grid and differentiated by local polynomials (001), which are symmetric and so have
-no phase; the price is that half a window must have passed. Wrenches are not filtered: the joints' motion is smooth,
-so it is interpolated to the instants at which they were taken.
+no phase; the price is that half a window must have passed. What the scale shows is not filtered: the joints' motion
+is smooth, so it is interpolated to the instants at which that was taken.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import numpy as np
 
@@ -25,22 +26,20 @@ GAP_STEPS = 8.0  # a hole of more samples in the positions is not bridged
 
 @dataclass(frozen=True)
 class Samples:
-    """T wrenches, and what the arm did at the instants that they belong to.
+    """T samples of a scale, and what the arm did at the instants that they belong to.
 
-    time     stamp of each wrench on the host's clock [s], shape (T,)
-    wrench   force [N] and torque [N m] in the sensor's frame, shape (T, 6)
-    wrist    motion of the sensor's frame
+    time     stamp of each on the host's clock [s], shape (T,)
+    shown    by a wrist sensor: force [N] and torque [N m] in its frame, shape (T, 6); by joints: torque [N m] (T, n)
+    wrist    motion of the wrist sensor's frame, or of the flange where there is none
     q, dq, ddq   of the joints, shape (T, n)
-    torque   of the joints [N m] (T, n), NaN where it was not measured
     """
 
     time: Array
-    wrench: Array
+    shown: Array
     wrist: WristMotion
     q: Array
     dq: Array
     ddq: Array
-    torque: Array
 
     def __len__(self) -> int:
         return len(self.time)
@@ -59,21 +58,23 @@ class Samples:
 class Aligner:
     """Streams in, in any blocks; samples out as soon as everything that they need is there.
 
-    `delay_s`: the wrench stamped t shows the load at t - delay_s (on the clock of the joints); it may be set while
-    running. `rate_hz` is that of the positions.
+    `by_joints`: the scale is the joints' torques; else it is the wrist sensor's wrench. `delay_s`: what is stamped t
+    shows the load at t - delay_s (on the clock of the positions); it may be set while running. `rate_hz` is that of
+    the positions.
     """
 
-    def __init__(self, robot: Robot, rate_hz: float, *, delay_s: float = 0.0) -> None:
+    def __init__(
+        self, robot: Robot, rate_hz: float, *, delay_s: float = 0.0, by_joints: bool = False
+    ) -> None:
         self.robot, self.delay_s = robot, delay_s
+        self._frame: Literal["sensor", "flange"] = "flange" if by_joints else "sensor"
         self._step = 1.0 / rate_hz
         self._filter = savitzky_golay(min(CUTOFF_HZ, rate_hz / 10), rate_hz)
         n = len(robot.joints)
         self._raw = _Series(n)  # positions as measured
         self._even = _Series(n)  # on the grid
         self._smooth = _Series(3 * n)  # positions, velocities, accelerations
-        self._wrench = _Series(6)
-        self._torque = _Series(n)
-        self._has_torque = False
+        self._shown = _Series(n if by_joints else 6)
         self._last = -np.inf
 
     def motion(self, time: Array, q: Array) -> None:
@@ -81,25 +82,17 @@ class Aligner:
         self._raw.add(time, q)
         self._smoothen()
 
-    def wrench(self, time: Array, wrench: Array) -> None:
-        """Wrenches (N, 6)."""
-        self._wrench.add(time, wrench)
-
-    def torque(self, time: Array, torque: Array) -> None:
-        """Torques of the joints [N m] (N, n)."""
-        self._has_torque = True
-        self._torque.add(time, torque)
+    def scale(self, time: Array, shown: Array) -> None:
+        """Wrenches (N, 6), or torques of the joints [N m] (N, n)."""
+        self._shown.add(time, shown)
 
     def ready(self) -> Samples | None:
         """What is complete since the last call."""
-        smooth, time = self._smooth, self._wrench.time
+        smooth, time = self._smooth, self._shown.time
         if len(smooth.time) < 4 or not len(time):
             return None
         at = time - self.delay_s
-        reach = smooth.time[-2]
-        if self._has_torque:
-            reach = min(reach, self._torque.time[-1]) if len(self._torque.time) else -np.inf
-        done = int(np.searchsorted(at, reach, side="right"))
+        done = int(np.searchsorted(at, smooth.time[-2], side="right"))
         if not done:
             return None
         keep = (at[:done] >= smooth.time[1]) & (time[:done] > self._last)
@@ -107,18 +100,15 @@ class Aligner:
         place = np.clip(place, 1, len(smooth.time) - 3)
         keep &= smooth.time[place + 2] - smooth.time[place - 1] < 3.5 * self._step  # no hole in between
         rows = np.flatnonzero(keep)
-        samples = self._samples(time[rows], self._wrench.values[rows], at[rows], place[rows])
-        self._wrench.forget(done)
-        last = float(at[done - 1]) if done else -np.inf
-        smooth.forget(max(0, int(np.searchsorted(smooth.time, last)) - 4))
-        self._torque.forget(max(0, int(np.searchsorted(self._torque.time, last)) - 2))
+        samples = self._samples(time[rows], self._shown.values[rows], at[rows], place[rows])
+        self._shown.forget(done)
+        smooth.forget(max(0, int(np.searchsorted(smooth.time, float(at[done - 1]))) - 4))
         if not len(rows):
             return None
         self._last = float(samples.time[-1])
         return samples
 
-    def _samples(self, time: Array, wrench: Array, at: Array, place: np.ndarray) -> Samples:
-        n = len(self.robot.joints)
+    def _samples(self, time: Array, shown: Array, at: Array, place: np.ndarray) -> Samples:
         smooth = self._smooth
         u = (at - smooth.time[place]) / self._step
         weights = np.stack(
@@ -132,11 +122,7 @@ class Aligner:
         )
         near = np.stack([smooth.values[place + k] for k in (-1, 0, 1, 2)], axis=1)
         q, dq, ddq = np.split(np.einsum("tk,tkj->tj", weights, near), 3, axis=1)
-        torque = np.full((len(time), n), np.nan)
-        if self._has_torque and len(time):
-            for j in range(n):
-                torque[:, j] = np.interp(at, self._torque.time, self._torque.values[:, j])
-        return Samples(time, wrench, wrist_motion(self.robot, q, dq, ddq), q, dq, ddq, torque)
+        return Samples(time, shown, wrist_motion(self.robot, q, dq, ddq, self._frame), q, dq, ddq)
 
     def _smoothen(self) -> None:
         """Everything that has half a window of positions on either side, up to each hole and behind it."""
@@ -179,7 +165,7 @@ class Aligner:
             even.add(start + self._step * np.arange(count), out.T)
 
     def begin_after(self, time: float) -> None:
-        """Wrenches stamped up to `time` [s] are not told again."""
+        """Samples stamped up to `time` [s] are not told again."""
         self._last = max(self._last, time)
 
 

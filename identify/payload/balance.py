@@ -48,7 +48,7 @@ class Balance:
 
     def bare(self, samples: Samples, rows: Array) -> Rest:
         """What a window shows beside the hand."""
-        shown = samples.wrench.mean(axis=0) - rows @ self.hand
+        shown = samples.shown.mean(axis=0) - rows @ self.hand
         left = shown - (shown if self._bias is None else self._bias)
         strange = np.linalg.norm(left[:3]) > _LEAST_FORCE or np.linalg.norm(left[3:]) > 4 * _LEAST_TORQUE
         return Rest(left, _force(left), bool(strange) and self.ready)
@@ -63,11 +63,11 @@ class Balance:
 
     def start(self, samples: Samples, rows: Array) -> None:
         """Take the first window as bias."""
-        self._bias = samples.wrench.mean(axis=0) - rows @ self.hand
+        self._bias = samples.shown.mean(axis=0) - rows @ self.hand
 
     def loaded(self, samples: Samples, rows: Array, estimate: PayloadEstimate) -> Rest:
         """What a window shows beside the hand and the load `estimate` (sensor's frame)."""
-        left = samples.wrench.mean(axis=0) - rows @ (self.hand + estimate.ten) - estimate.bias
+        left = samples.shown.mean(axis=0) - rows @ (self.hand + estimate.ten) - estimate.bias
         by_y = rows @ derivative_by_moments(estimate.body)
         covariance = by_y @ estimate.covariance @ by_y.T
         doubt = np.sqrt(np.diag(covariance) + np.array([_NOISE_FORCE] * 3 + [_NOISE_TORQUE] * 3) ** 2)

@@ -93,7 +93,7 @@ def fit_hand(
         part = samples(delay)
         if len(part) < 200:
             return None
-        sensor = replace(sensor_of(part.wrench, base), delay_std=spread)
+        sensor = replace(sensor_of(part.shown, base), delay_std=spread)
         chunk = samples_in(CHUNK_S, 1.0 / float(np.median(np.diff(part.time))))
         estimator = PayloadEstimator(sensor, gravity=gravity, chunk=chunk)
         estimator.grasped()
@@ -129,7 +129,7 @@ def motion_of(part: Samples) -> dict[str, Array]:
     wrist = part.wrist
     return {
         "rotation": wrist.rotation,
-        "wrench": part.wrench,
+        "wrench": part.shown,
         "angular_velocity": wrist.angular_velocity,
         "angular_acceleration": wrist.angular_acceleration,
         "linear_acceleration": wrist.linear_acceleration,

@@ -73,7 +73,7 @@ class JointScale(Scale):
         """Residual torques; the force that weighs as much hangs on the flange."""
         motion = samples.q, samples.dq, samples.ddq
         rows = self._robot.regressor.dense(*motion)[:, :, self._columns]
-        residual = samples.torque - self._robot.torque(*motion, self._arm.parameters)
+        residual = samples.shown - self._robot.torque(*motion, self._arm.parameters)
         if begin and not self._windows:
             self._offset = residual.mean(axis=0)
         left = residual.mean(axis=0) - self._offset
@@ -87,7 +87,7 @@ class JointScale(Scale):
     def learn(self, windows: Sequence[Window]) -> None:
         for window in windows:
             self._learn(window)
-            self._bare.append((window.samples.time, window.shown))
+            self._bare.append((window.samples.time, window.rest))
         while self._bare and self._bare[0][0][0] < self._bare[-1][0][-1] - KEPT_S:
             self._bare.popleft()
 
@@ -113,7 +113,7 @@ class JointScale(Scale):
 
     def weigh(self, window: Window) -> None:
         assert self._estimator is not None
-        self._estimator.update(window.samples.time, window.rows.reshape(-1, 10), window.shown.ravel())
+        self._estimator.update(window.samples.time, window.rows.reshape(-1, 10), window.rest.ravel())
 
     def estimate(self) -> PayloadEstimate | None:
         assert self._estimator is not None
@@ -125,18 +125,18 @@ class JointScale(Scale):
         own = rows @ load.ten
         by_y = rows @ derivative_by_moments(load.body)
         variance = np.diag(by_y @ load.covariance @ by_y.T) + self._doubt**2
-        share, std = _share(own, window.shown.mean(axis=0) - own - load.bias, variance)
+        share, std = _share(own, window.rest.mean(axis=0) - own - load.bias, variance)
         return abs(share) < max(_CHANGED, _SIGMAS * std)
 
     def light(self, window: Window, mass: float) -> bool:
         return window.bare.force < max(_LEAST_MASS, _LIGHT * mass) * STANDARD_GRAVITY
 
     def _learn(self, window: Window) -> None:
-        left = window.shown.mean(axis=0) - self._offset
+        left = window.rest.mean(axis=0) - self._offset
         self._offset = self._offset + left / min(self._windows + 1, MEMORY)
         self._squares = self._squares + left**2
         self._windows += 1
-        self._length = len(window.shown)
+        self._length = len(window.rest)
 
 
 def link_in_flange(robot: Robot) -> tuple[Array, Array]:

@@ -1,41 +1,36 @@
-"""Pick-ups while they happen: Blocks in, news of pick-ups out.
-
-The bare hand is learned from its own motion, unless it is given: whenever it has moved for a while and come to rest
-with nothing held.
-"""
+"""Pick-ups while they happen: Blocks in, news of pick-ups out."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from drivers.block import Block
 from drivers.stream import Stream
-from identify.arrays import Array
-from identify.payload.align import Aligner, Samples
+from identify.payload.align import Aligner
+from identify.payload.arm import ArmModel
 from identify.payload.events import GripperSignals, Signal, SignalKind
-from identify.payload.hand import Hand, fit_hand, sensor_of
-from identify.payload.pickups import Pickup, PickupFollower
+from identify.payload.hand import Hand, fit_hand
+from identify.payload.joint_follower import JointFollower
+from identify.payload.pickups import TOLD_EVERY_S, Pickup, PickupFollower
 from identify.payload.prior import ObjectPrior
-from identify.payload.recursive import WristSensor
-from identify.payload.streams import LiveStamps, PayloadStreams
+from identify.payload.streams import JointTorques, LiveStamps, PayloadStreams
+from identify.payload.wrist_follower import WristFollower
 from identify.payload.wrist_scale import WristScale
 from identify.robot import Robot
 
 __all__ = ["LivePayload", "rehearse"]
 
-KEPT_S = 20.0  # of bare motion
-MOVING = 0.05  # [rad/s] of any joint
-LEAST_MOTION_S = 2.0  # that the hand is learned from
-AT_REST_S = 0.15
-FED_S = 3.0  # of the bare stretch that a new follower is told again
+BESIDE_EVERY_S = 0.5  # how often joints are asked where a wrist sensor tells more
 
 
 class LivePayload:
-    """One rig's pick-ups. `streams` are all that the rig yields; `hand` None: it is learned."""
+    """One rig's pick-ups. `streams` are all that the rig yields.
+
+    hand  of the wrist sensor; None: it is learned
+    arm   to weigh by joint torques beside the wrist sensor, or where there is none; None: only by that
+    """
 
     def __init__(
         self,
@@ -43,53 +38,69 @@ class LivePayload:
         robot: Robot,
         *,
         hand: Hand | None = None,
+        arm: ArmModel | None = None,
         prior: ObjectPrior | None = None,
-        told_every_s: float = 0.1,
+        told_every_s: float = TOLD_EVERY_S,
     ) -> None:
-        self.robot, self.names = robot, PayloadStreams.find(streams, robot, "the rig")
-        self._prior, self._told_every_s = prior, told_every_s
-        wanted = (self.names.position, self.names.wrench, self.names.gripper)
-        self._stamps = {name: LiveStamps(streams[name]) for name in wanted if name is not None}
-        gripper = self.names.gripper
-        self._gripper = None if gripper is None else GripperSignals(streams[gripper])
+        self.names = names = PayloadStreams.find(streams, robot, "the rig", by_joints=arm is not None)
+        self._stamps = {name: LiveStamps(streams[name]) for name in names.used(by_joints=arm is not None)}
+        self._gripper = None if names.gripper is None else GripperSignals(streams[names.gripper])
+        position = streams[names.position]
         self._position = [
-            [c.name for c in streams[self.names.position].columns].index(f"{joint}.position")
-            for joint in robot.joints
+            [column.name for column in position.columns].index(f"{joint}.position") for joint in robot.joints
         ]
-        wrench = streams[self.names.wrench]
-        self._wrench = [*wrench.indices("force"), *wrench.indices("torque")]
-        self._rate_hz, self._wrench_hz = streams[self.names.position].rate_hz, wrench.rate_hz
-        self._aligner = Aligner(robot, self._rate_hz, delay_s=0.0 if hand is None else hand.delay_s)
-        self._motion: deque[tuple[Array, Array]] = deque()  # raw, of the bare hand
-        self._wrenches: deque[tuple[Array, Array]] = deque()
-        self._moved_s, self._rested_s = 0.0, 0.0
-        self._hand = hand
-        self._follower = self._new_follower(hand)
+        self._wrist: WristFollower | None = None
+        if names.wrench is not None:
+            wrench = streams[names.wrench]
+            self._wrench = [*wrench.indices("force"), *wrench.indices("torque")]
+            self._wrist = WristFollower(
+                robot,
+                position_hz=position.rate_hz,
+                wrench_hz=wrench.rate_hz,
+                hand=hand,
+                prior=prior,
+                told_every_s=told_every_s,
+            )
+        self._joints: JointFollower | None = None
+        if names.effort is not None and arm is not None:
+            effort = streams[names.effort]
+            self._torques = JointTorques(effort, robot)
+            self._joints = JointFollower(
+                robot,
+                arm,
+                names.effort,
+                position_hz=position.rate_hz,
+                torque_hz=effort.rate_hz,
+                prior=prior,
+                told_every_s=told_every_s if self._wrist is None else BESIDE_EVERY_S,
+            )
+        self._followers = [one for one in (self._wrist, self._joints) if one is not None]
 
     @property
     def hand(self) -> Hand | None:
         """The bare hand, as far as known."""
-        return self._hand
+        return None if self._wrist is None else self._wrist.hand
 
     @property
     def current(self) -> Pickup | None:
         """What is held, or may be."""
-        return self._follower.current
+        return self._followers[0].current
 
     def signal(self, signal: Signal) -> None:
         """A gripper's event from elsewhere."""
-        self._follower.signal(signal)
+        for follower in self._followers:
+            follower.signal(signal)
 
     def take(self, blocks: Iterable[Block]) -> list[Pickup]:
         """The next blocks, of any streams; pick-ups of which there is something new."""
         for block in blocks:
             self._take(block)
-        samples = self._aligner.ready()
-        if samples is None:
-            return []
-        news = self._follower.take(samples)
-        if self.hand is None and self._follower.current is None:
-            self._watch_motion(samples)
+        news = self._followers[0].take()
+        if self._wrist is not None and self._joints is not None:
+            for pickup in news:
+                pickup.by_joints = self._joints.of(pickup)
+            if not news:  # nobody is waiting
+                self._joints.take()
         return news
 
     def _take(self, block: Block) -> None:
@@ -99,80 +110,26 @@ class LivePayload:
         time = self._stamps[name].of(block)
         if name == self.names.position:
             q = block.si[:, self._position]
-            self._aligner.motion(time, q)
-            self._keep(self._motion, time, q)
-        elif name == self.names.wrench:
-            wrench = block.si[:, self._wrench]
-            self._aligner.wrench(time, wrench)
-            self._keep(self._wrenches, time, wrench)
-        elif self._gripper is not None:
+            for follower in self._followers:
+                follower.motion(time, q)
+        if name == self.names.wrench and self._wrist is not None:
+            self._wrist.wrench(time, block.si[:, self._wrench])
+        if name == self.names.effort and self._joints is not None:
+            self._joints.torque(time, self._torques.of(block.si))
+        if name == self.names.gripper and self._gripper is not None:
             for signal in self._gripper.of(time, block.si):
-                self._follower.signal(signal)
-
-    def _keep(self, kept: deque[tuple[Array, Array]], time: Array, values: Array) -> None:
-        if self.hand is not None:
-            kept.clear()
-            return
-        kept.append((time, values))
-        while kept and kept[0][0][0] < time[-1] - KEPT_S:
-            kept.popleft()
-
-    def _watch_motion(self, samples: Samples) -> None:
-        """Learn the hand when its bare motion has come to an end."""
-        span = float(samples.time[-1] - samples.time[0])
-        if np.abs(samples.dq).max() > MOVING:
-            self._moved_s, self._rested_s = self._moved_s + span, 0.0
-        else:
-            self._rested_s += span
-        if self._moved_s < LEAST_MOTION_S or self._rested_s < AT_REST_S:
-            return
-        self._moved_s = 0.0
-        hand = fit_hand(self._bare, self.robot.gravity)
-        if hand is not None and self._follower.current is None:
-            self._learned(hand)
-
-    def _learned(self, hand: Hand) -> None:
-        """From now on with this hand; the last of the bare stretch is told again."""
-        bare = self._bare(hand.delay_s)
-        self._hand = hand
-        self._follower = self._new_follower(hand, self._follower)
-        self._follower.take(bare.between(bare.time[-1] - FED_S, np.inf))
-        self._aligner.delay_s = hand.delay_s
-        self._aligner.begin_after(float(bare.time[-1]))
-
-    def _bare(self, delay_s: float) -> Samples:
-        aligner = Aligner(self.robot, self._rate_hz, delay_s=delay_s)
-        aligner.motion(*_joined(self._motion))
-        aligner.wrench(*_joined(self._wrenches))
-        samples = aligner.ready()
-        assert samples is not None  # there were enough to see it move
-        return samples
-
-    def _new_follower(self, hand: Hand | None, before: PickupFollower | None = None) -> PickupFollower:
-        sensor = WristSensor(delay_std=1e-3)
-        if self._wrenches:
-            sensor = replace(sensor_of(_joined(self._wrenches)[1][-2000:]), delay_std=1e-3)
-        gravity = self.robot.gravity if hand is None or hand.gravity is None else hand.gravity
-        return PickupFollower(
-            WristScale(hand, gravity, sensor=sensor, rate_hz=self._wrench_hz),
-            prior=self._prior,
-            told_every_s=self._told_every_s,
-            before=before,
-        )
-
-
-def _joined(parts: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
-    times, values = zip(*parts, strict=True)
-    return np.concatenate(times), np.concatenate(values)
+                self.signal(signal)
 
 
 def rehearse(robot: Robot, rate_hz: float) -> None:
     """Everything once on made-up samples: what is compiled or loaded at first use must not delay the first pick-up."""
+    if robot.sensor is None:
+        return
     t = np.arange(600) / rate_hz
     q = np.zeros((len(t), len(robot.joints))) + 0.1 * np.sin(3 * t)[:, None]
     aligner = Aligner(robot, rate_hz)
     aligner.motion(t, q)
-    aligner.wrench(t, np.random.default_rng(0).standard_normal((len(t), 6)))
+    aligner.scale(t, np.random.default_rng(0).standard_normal((len(t), 6)))
     samples = aligner.ready()
     if samples is not None:
         fit_hand(lambda delay: samples, robot.gravity)

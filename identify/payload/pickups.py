@@ -73,6 +73,7 @@ class Pickup:
     t_bare: float | None = None  # when the hand was empty again
     end: End | None = None
     latest: Estimated | None = None
+    by_joints: PayloadEstimate | None = None  # the same load from joint torques, flange's frame
     estimates: list[Estimated] = field(default_factory=list)
     repeated: int = 0  # signals that told of it again
     notes: list[str] = field(default_factory=list)

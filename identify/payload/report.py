@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from daq.config.objects import ObjectConfig
 from identify.arrays import Array
@@ -21,19 +21,26 @@ VERSION = 1
 
 
 class Reporter:
-    """Tells pick-ups in the flange's frame; `origin` [s] of the host's clock is where their times count from."""
+    """Tells pick-ups in the flange's frame.
+
+    place   rotation and position [m] of the scale's frame in the flange's
+    by      the scale
+    origin  [s] of the host's clock, where their times count from
+    """
 
     def __init__(
         self,
-        sensor_in_flange: tuple[Array, Array],
+        place: tuple[Array, Array],
         *,
+        by: Literal["wrist sensor", "joint torques"],
         origin: float,
         library: Sequence[ObjectConfig] = (),
     ) -> None:
-        self._place, self._origin, self._library = sensor_in_flange, origin, library
+        self._place, self._by = place, by
+        self._origin, self._library = origin, library
 
-    def told(self, pickup: Pickup, by_torque: PayloadEstimate | None = None) -> dict[str, Any]:
-        """Everything that is known of a pick-up; `by_torque`: the same load from joint torques (flange's frame)."""
+    def told(self, pickup: Pickup) -> dict[str, Any]:
+        """Everything that is known of a pick-up."""
         facts: dict[str, Any] = {
             "schema": SCHEMA,
             "version": VERSION,
@@ -51,13 +58,15 @@ class Reporter:
         facts |= as_json(frames.flange)
         facts["time"] = pickup.latest.time - self._origin
         facts["principal"] = _principal(frames)
-        facts["sensor_frame"] = _plain(frames.sensor)
+        facts["weighed_by"] = self._by
+        if self._by == "wrist sensor":
+            facts["sensor_frame"] = _plain(frames.sensor)
         facts["controllers"] = _controllers(frames.flange)
         facts["notes"] += [*facts.pop("warnings"), *frames.principal.warnings]
         if self._library:
             facts["recognition"] = _recognition(recognise(frames.flange, self._library))
-        if by_torque is not None:
-            facts["joint_torque"] = _plain(by_torque)
+        if pickup.by_joints is not None:
+            facts["joint_torque"] = _plain(pickup.by_joints)
         return facts
 
     def _times(self, pickup: Pickup) -> dict[str, Any]:

@@ -33,13 +33,13 @@ class Window:
     """A few samples in a row.
 
     rows   what multiplies a load's ten numbers
-    shown  what the scale shows at each sample, one column a channel
-    bare   what is left of it beside the empty hand
+    rest   what the scale shows beyond what is known for sure, one column a channel
+    bare   its mean beside the empty hand
     """
 
     samples: Samples
     rows: Array
-    shown: Array
+    rest: Array
     bare: Rest
 
     @property

@@ -17,44 +17,75 @@ from identify.arrays import Array
 from identify.errors import DataError
 from identify.robot import Robot
 
-__all__ = ["LiveStamps", "PayloadStreams", "stamps"]
+__all__ = ["JointTorques", "LiveStamps", "PayloadStreams", "stamps"]
 
+_WRENCH = "a wrist's wrench"
 _REFIT_S = 0.5  # a clock's skew changes slowly
 
 
 @dataclass(frozen=True)
 class PayloadStreams:
-    """Names of the streams: joint positions, wrench of the wrist; and, where they exist, currents and gripper."""
+    """Names of the streams: joint positions; and, where they exist, the wrist's wrench, the joints' torques or
+    currents, and the gripper.
+    """
 
     position: str
-    wrench: str
-    current: str | None
+    wrench: str | None
+    effort: str | None
     gripper: str | None
 
     @classmethod
-    def find(cls, streams: Mapping[str, Stream], robot: Robot, where: str) -> PayloadStreams:
-        """By what the streams measure. Positions rather come from encoders than from drives: they see the links."""
+    def find(
+        cls, streams: Mapping[str, Stream], robot: Robot, where: str, *, by_joints: bool = False
+    ) -> PayloadStreams:
+        """By what the streams measure. Positions rather come from encoders than from drives: they see the links.
+
+        `by_joints`: the arm is known, so that currents can do without a wrist sensor.
+        """
         measured = [stream for stream in streams.values() if stream.role is Role.MEASURED]
-        current = _with(measured, "current", robot.joints)
-        drives = {stream.device for stream in current}
+        effort = [
+            stream for quantity in ("torque", "current") for stream in _with(measured, quantity, robot.joints)
+        ]
+        drives = {stream.device for stream in effort}
         position = sorted(_with(measured, "position", robot.joints), key=lambda s: s.device in drives)
         wrench = [s for s in measured if len(s.indices("force")) == 3 and len(s.indices("torque")) == 3]
         gripper = _with(measured, "detected", ("object",))
-        for found, what in (
-            (position, f"positions of {', '.join(robot.joints)}"),
-            (wrench, "a wrist's wrench"),
-        ):
+        scale, what = (
+            (wrench or effort, "a wrist's wrench or joint torques") if by_joints else (wrench, _WRENCH)
+        )
+        for found, of in ((position, f"positions of {', '.join(robot.joints)}"), (scale, what)):
             if not found:
                 raise DataError(
-                    f"{where}: no stream with {what}; it has {', '.join(streams) or 'none'}: a payload is weighed "
-                    "by a wrist sensor and the joints' positions"
+                    f"{where}: no stream with {of}; it has {', '.join(streams) or 'none'}: a payload is weighed by "
+                    "the joints' positions with a wrist sensor, or with currents and the identified arm "
+                    "(--result RESULT.json)"
                 )
         return cls(
             position[0].name,
-            wrench[0].name,
-            current[0].name if current else None,
+            wrench[0].name if wrench else None,
+            effort[0].name if effort else None,
             gripper[0].name if gripper else None,
         )
+
+    def used(self, *, by_joints: bool) -> tuple[str, ...]:
+        """Those that are read, once each; `by_joints`: torques among them."""
+        names = (self.position, self.wrench, self.effort if by_joints else None, self.gripper)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+class JointTorques:
+    """Torques of the joints out of a stream that measures them, or currents."""
+
+    def __init__(self, stream: Stream, robot: Robot) -> None:
+        names = [column.name for column in stream.columns]
+        self._measured = any(column.quantity == "torque" for column in stream.columns)
+        quantity = "torque" if self._measured else "current"
+        self._robot, self._columns = robot, [names.index(f"{joint}.{quantity}") for joint in robot.joints]
+
+    def of(self, values: Array) -> Array:
+        """[N m] (N, n) from a stream's values in SI units (N, k)."""
+        effort = values[:, self._columns]
+        return effort if self._measured else self._robot.torque_from_current(effort)
 
 
 def _with(streams: Iterable[Stream], quantity: str, of: Iterable[str]) -> list[Stream]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal
 
 import numpy as np
 
@@ -33,13 +34,15 @@ class WristMotion:
         return WristMotion(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-def wrist_motion(robot: Robot, q: Array, dq: Array, ddq: Array) -> WristMotion:
-    """Motion of the robot's `sensor` frame from positions, velocities and accelerations (T, n) of its joints.
+def wrist_motion(
+    robot: Robot, q: Array, dq: Array, ddq: Array, frame: Literal["sensor", "flange"] = "sensor"
+) -> WristMotion:
+    """Motion of the robot's `sensor` or `flange` frame from its joints' positions, velocities and accelerations (T, n).
 
     Velocities and accelerations are carried from link to link in the links' own frames (Featherstone's recursion);
     the last step adds w x v, which turns the spatial acceleration into that of the origin.
     """
-    link, place = _frame(robot, "sensor")
+    link, place = _frame(robot, frame)
     tree, count = robot.tree, len(q)
     world = np.broadcast_to(np.eye(3), (count, 3, 3))
     w, v, dw, a = (np.zeros((count, 3)) for _ in range(4))

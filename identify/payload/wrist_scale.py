@@ -57,7 +57,7 @@ class WristScale(Scale):
         rows = window_rows(samples, self._gravity)
         if begin and not self.ready:
             self._balance.start(samples, rows)
-        return Window(samples, rows, samples.wrench, self._balance.bare(samples, rows))
+        return Window(samples, rows, samples.shown, self._balance.bare(samples, rows))
 
     def meet(self, window: Window) -> None:
         self._balance.learn(window.bare)

@@ -110,7 +110,7 @@ async def serve(folder: Path, broker: Any, work: Any) -> tuple[PayloadService, L
             link = Link(broker.config, CELL, "payload")
             service = PayloadService(
                 thinker,
-                Reporter(sensor_in_flange(robot), origin=clock.now_ns() * 1e-9),
+                Reporter(sensor_in_flange(robot), by="wrist sensor", origin=clock.now_ns() * 1e-9),
                 streams,
                 clock=clock,
                 cell=CELL,

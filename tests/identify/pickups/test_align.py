@@ -32,7 +32,7 @@ def aligned(robot: Robot, lost: list[tuple[int, int]], block: int) -> Samples:
     for start in range(0, 2000, block):
         now = (time >= start / 1000.0) & (time < (start + block) / 1000.0)
         aligner.motion(time[now], q[now])
-        aligner.wrench(np.arange(start, start + block) / 1000.0, wrench[start : start + block])
+        aligner.scale(np.arange(start, start + block) / 1000.0, wrench[start : start + block])
         samples = aligner.ready()
         if samples is not None:
             parts.append(samples)

@@ -34,7 +34,7 @@ def standing(
     rng = np.random.default_rng(0)
     wrench += np.array([0.05] * 3 + [0.002] * 3) * rng.standard_normal(wrench.shape)
     none = np.zeros((len(t), 7))
-    return Samples(t, wrench, WristMotion(rotation, zero, zero, zero), none, none, none, none)
+    return Samples(t, wrench, WristMotion(rotation, zero, zero, zero), none, none, none)
 
 
 def follower(rate_hz: float = 1000.0) -> PickupFollower:
