@@ -22,7 +22,7 @@ from drivers.stream import Stream
 from heft.thinker import Thinker
 from identify.payload.events import MQTT, Signal, SignalKind
 from identify.payload.pickups import End, Pickup
-from identify.payload.report import Reporter
+from identify.payload.report import SCHEMA, VERSION, Reporter
 from identify.payload.source import HAND_NOTE
 
 __all__ = ["PayloadService"]
@@ -111,6 +111,9 @@ class PayloadService(Observer):
 
     async def run(self) -> None:
         """Until `end`; simulated time stands still while it thinks. What is held then is told to be unfinished."""
+        if self._link is not None:  # what the broker has kept is of another day
+            waiting = {"schema": SCHEMA, "version": VERSION, "state": "waiting", "notes": []}
+            self._link.state(mqtt_topics.payload(self._cell), waiting)
         try:
             while self._blocks or not self._over:
                 await self._work.wait()

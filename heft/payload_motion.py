@@ -20,9 +20,10 @@ from identify.payload.pickups import Pickup
 
 __all__ = ["WristMotions", "described"]
 
+_SECONDS = 5.0
 _MOTION = (
-    "the last three joints move for 5 s, by at most 0.6 rad and at most 40 % of their velocity and acceleration "
-    "limits, back to where they began."
+    f"the last three joints move for {_SECONDS:g} s, by at most 0.6 rad and at most 40 % of their velocity and "
+    "acceleration limits, back to where they began."
 )
 _UNKNOWN_HAND = (
     "nothing is known of the bare hand, so a motion would tell nothing of what it holds; "
@@ -45,6 +46,8 @@ class WristMotions(Observer):
     that only MQTT tells of moves nothing. The motion ends with the pick-up: where the object is let go, dropped or
     slips, the arm comes to rest.
     """
+
+    SECONDS = _SECONDS
 
     def __init__(
         self, standby: Standby, thinker: Thinker, gripper: Stream, say: Callable[[str], None]
@@ -102,7 +105,9 @@ class WristMotions(Observer):
         standby = self._standby
         limits = limits_of(standby.config.robot.joints)
         try:
-            await standby.play(lambda here: wrist_excitation(limits, here, rate_hz=standby.rate_hz))
+            await standby.play(
+                lambda here: wrist_excitation(limits, here, rate_hz=standby.rate_hz, seconds=self.SECONDS)
+            )
         except HeftError as exc:
             self._say(f"the wrist motion may not be played from here: {exc}")
         finally:

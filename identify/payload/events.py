@@ -48,6 +48,8 @@ class GripperSignals:
         self._held = False
         self._shut = False
         self._widest = 0.0
+        self._lost = False  # what was held is gone, and the fingers have not opened since
+        self._narrowest = np.inf  # meanwhile
         self._place = np.nan  # where the fingers last came to
         self._since = np.nan  # when that was
 
@@ -64,16 +66,19 @@ class GripperSignals:
     def _detect(self, t: float, held: bool, signals: list[Signal]) -> None:
         if held != self._held:
             signals.append(Signal(t, SignalKind.HELD if held else SignalKind.OPEN, self._source))
+            self._lost, self._narrowest = not held, np.inf
         self._held = held
 
     def _follow(self, t: float, opening: float, signals: list[Signal]) -> None:
-        """Fingers that come to rest together, with nothing between them."""
-        self._widest = max(self._widest, opening)
+        """Fingers that come to rest together, with nothing between them; those that lost something only follow it."""
+        self._widest, self._narrowest = max(self._widest, opening), min(self._narrowest, opening)
+        self._lost = self._lost and opening <= self._narrowest + _MOVED * self._widest
         if not abs(opening - self._place) <= _MOVED * self._widest:
             self._place, self._since = opening, t
         shut = opening < _SHUT * self._widest
         if shut and not self._shut and not self._held and t - self._since >= _STILL_S:
-            signals.append(Signal(self._since, SignalKind.SHUT, self._source))
+            if not self._lost:
+                signals.append(Signal(self._since, SignalKind.SHUT, self._source))
             self._shut = True
         elif not shut:
             self._shut = False

@@ -14,7 +14,7 @@ from identify.payload.frames import PayloadFrames, as_json, in_frames
 from identify.payload.pickups import Pickup
 from identify.payload.recognition import Recognition, recognise
 
-__all__ = ["Reporter"]
+__all__ = ["SCHEMA", "VERSION", "Reporter"]
 
 SCHEMA = "heft.payload"
 VERSION = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -52,6 +53,18 @@ class Broker:
             self._process.terminate()
             self._process.wait(10)
             self._process = None
+
+    def freeze(self) -> None:
+        """It takes what it is sent, and answers nothing."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def kill(self) -> None:
+        """Without a chance to write anything down."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+        self._process = None
 
     def client(self, name: str | None = None) -> aiomqtt.Client:
         """Another program."""

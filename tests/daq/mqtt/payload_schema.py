@@ -17,10 +17,17 @@ TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
 }
+#: What is understood here; a schema that says more would not be checked as a whole.
+UNDERSTOOD = {
+    *("$schema", "$id", "$defs", "$ref", "title", "description", "type", "const", "enum", "minimum"),
+    *("exclusiveMinimum", "minItems", "maxItems", "items", "properties", "required", "additionalProperties"),
+    *("if", "else"),
+}
 
 
 def faults(value: Any, schema: dict[str, Any] = SCHEMA, where: str = "payload") -> Iterator[str]:
     """Everything that is wrong with it."""
+    yield from (f"{where}: the schema says {word}" for word in schema.keys() - UNDERSTOOD)
     if "$ref" in schema:
         schema = SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")]
     if "type" in schema:
@@ -47,8 +54,12 @@ def faults(value: Any, schema: dict[str, Any] = SCHEMA, where: str = "payload") 
         for name, item in value.items():
             if name in properties:
                 yield from faults(item, properties[name], f"{where}.{name}")
+            elif isinstance(schema.get("additionalProperties"), dict):
+                yield from faults(item, schema["additionalProperties"], f"{where}.{name}")
             elif schema.get("additionalProperties", True) is False:
                 yield f"{where}: {name} is not in the schema"
+    if "if" in schema and any(faults(value, schema["if"], where)):
+        yield from faults(value, schema["else"], where)
 
 
 def _is(value: Any, kind: str) -> bool:

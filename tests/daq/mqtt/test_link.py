@@ -135,6 +135,30 @@ async def test_a_broker_restart_loses_no_event(broker) -> None:
     assert link.lost_events == again.lost_events == 0
 
 
+async def test_what_the_broker_has_not_confirmed_is_sent_again(broker) -> None:
+    """It has taken the bytes, and dies with them."""
+    async with broker.client("other") as other:
+        await other.subscribe(topics.payload_event(CELL), qos=1)
+    broker.stop()  # keeps that
+    broker.start()
+    async with Link(broker.config, CELL, "payload") as link:
+        await until(lambda: link.connected)
+        broker.freeze()
+        name = link.event(topics.payload_event(CELL), {"event": "picked"})
+        link.state(topics.payload(CELL), {"state": "carried"})
+        await asyncio.sleep(0.1)
+        assert len(link._events) == 1  # nobody has confirmed it
+        broker.kill()
+        broker.start()
+        await until(lambda: not link._events and not link._changed)
+        async with broker.client("other") as other:
+            assert json.loads((await first(other)).payload)["event_id"] == name
+        async with broker.client() as late:
+            await late.subscribe(topics.payload(CELL))
+            assert json.loads((await first(late)).payload)["state"] == "carried"
+    assert link.lost_events == 0
+
+
 async def test_without_a_broker_work_goes_on_and_the_log_says_it_once(port, caplog) -> None:
     caplog.set_level(logging.INFO, "heft.mqtt")
     async with Link(BrokerConfig(host="127.0.0.1", port=port), CELL, "session") as link:

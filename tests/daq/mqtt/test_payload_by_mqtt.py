@@ -1,4 +1,7 @@
-"""Pick-ups on a rig whose gripper says nothing: a controller tells them by MQTT, through a real broker."""
+"""Pick-ups that a controller tells of by MQTT, through a real broker, on a rig that is armed: none of it moves the arm.
+
+On a rig whose gripper says nothing they are all there is; where its own stream tells of them, the wrist moves.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,16 @@ import yaml
 from daq.bus.endpoint import Endpoints
 from daq.clock import SimulatedClock
 from daq.config.rig import load_rig
+from daq.motion.state import State
 from daq.mqtt import topics
 from daq.mqtt.link import Link
+from daq.recording import Recording
 from daq.session.observer import Observer
 from daq.session.standby import Standby
 from heft.configs import CONFIGS
 from heft.live_payload import PayloadService
 from heft.main import main
+from heft.payload_motion import WristMotions
 from heft.thinker import Thinker
 from identify.payload.hand import Hand
 from identify.payload.recursive import WristSensor
@@ -43,10 +49,10 @@ class States(Observer):
         self.seen.append(state)
 
 
-def silent_rig(folder: Path) -> Path:
+def rig_file(folder: Path, *, detects: bool) -> Path:
     rig = yaml.safe_load((CONFIGS / "rigs" / "sim_wam7.yaml").read_text(encoding="utf-8"))
     rig |= {"cell": CELL, "robot": str(CONFIGS / "robots" / "wam7.yaml")}
-    rig["devices"]["gripper"]["detects"] = False
+    rig["devices"]["gripper"]["detects"] = detects
     path = folder / "rig.yaml"
     path.write_text(yaml.safe_dump(rig), encoding="utf-8")
     return path
@@ -68,10 +74,20 @@ class Cell:
     def __init__(self, clock: SimulatedClock, standby: Standby, link: Link, broker: Any) -> None:
         self.clock, self.standby, self.link, self.broker = clock, standby, link, broker
         (self.gripper,) = standby.rig.grippers
+        self.world = standby.rig.world
         self.heard = 0
 
     async def wait(self, seconds: float) -> None:
         await self.clock.sleep_until(self.clock.now_ns() + round(seconds * 1e9))
+
+    def put(self, name: str | None, moved: float = 0.0) -> None:
+        """Something is in the hand from now on, or nothing, whatever the fingers do; `moved` [m] from where it was."""
+        if name is None:
+            self.world.schedule(self.world.now(), self.world.drop)
+        else:
+            thing = self.gripper._gripper.objects[name]
+            body = thing.model_copy(update={"com": (thing.com[0] + moved, *thing.com[1:])}).body
+            self.world.schedule(self.world.now(), lambda: self.world.pick(name, body))
 
     async def tell(self, event: str, name: str, *, age_s: float = 0.0) -> None:
         """Simulated time stands still while a message is on its way."""
@@ -95,11 +111,14 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Link, "LONGEST_WAIT_NS", 200_000_000)
 
 
-async def serve(folder: Path, broker: Any, work: Any) -> tuple[PayloadService, Link, States]:
+async def serve(
+    folder: Path, broker: Any, work: Any, *, detects: bool = False
+) -> tuple[PayloadService, Link, States]:
     """A rig that stands by, armed, with the service beside it, while `work(cell)` goes on."""
-    config = load_rig(silent_rig(folder))
+    config = load_rig(rig_file(folder, detects=detects))
     robot = Robot.from_config(config.robot)
     states, clock = States(), SimulatedClock()
+    said: list[str] = []  # why there is no motion
     async with Thinker(robot) as thinker:
         with Endpoints.private() as endpoints:
             standby = Standby(
@@ -108,6 +127,9 @@ async def serve(folder: Path, broker: Any, work: Any) -> tuple[PayloadService, L
             streams = {stream.name: stream for stream in standby.streams}
             await thinker.begin(streams, true_hand(standby.rig.world.truth()), None)
             link = Link(broker.config, CELL, "payload")
+            motions = (
+                WristMotions(standby, thinker, streams["gripper.state"], said.append) if detects else None
+            )
             service = PayloadService(
                 thinker,
                 Reporter(sensor_in_flange(robot), by="wrist sensor", origin=clock.now_ns() * 1e-9),
@@ -116,6 +138,7 @@ async def serve(folder: Path, broker: Any, work: Any) -> tuple[PayloadService, L
                 cell=CELL,
                 out=folder,
                 link=link,
+                on_news=(lambda pickup: None) if motions is None else motions.news,
             )
             cell = Cell(clock, standby, link, broker)
             obey = link._handlers[EVENTS]
@@ -126,6 +149,8 @@ async def serve(folder: Path, broker: Any, work: Any) -> tuple[PayloadService, L
 
             link.hear(EVENTS, hear)
             standby.watch_too(service)
+            if motions is not None:
+                standby.watch_too(motions)
 
             async def drive() -> None:
                 with clock.participant("controller"):
@@ -138,9 +163,10 @@ async def serve(folder: Path, broker: Any, work: Any) -> tuple[PayloadService, L
                 thinking = asyncio.create_task(service.run())
                 driving = asyncio.create_task(drive())
                 await standby.run()
-                thinking.cancel()
-                await asyncio.gather(thinking, return_exceptions=True)
+                service.end()
+                await thinking
                 await driving
+    assert said == []
     return service, link, states
 
 
@@ -189,25 +215,122 @@ async def test_picked_and_released_by_events_through_a_broker_that_restarts(brok
     assert again["mass"] == pytest.approx(block["mass"], abs=2 * block["std"]["mass"])
 
 
-async def test_an_event_without_a_weight_is_nothing_and_a_weight_that_goes_is_a_drop(
+@pytest.mark.slow
+async def test_the_wrist_moves_where_the_gripper_itself_tells_of_a_pickup_until_that_ends(
+    broker, tmp_path, schema_faults, monkeypatch
+) -> None:
+    """Everything that can become of a pick-up, and what is said of it, all through."""
+    monkeypatch.setattr(WristMotions, "SECONDS", 2.5)
+    told: list[dict[str, Any]] = []
+    moving: dict[str, bool] = {}
+
+    async def work(cell: Cell) -> None:
+        async def wait_and_look(seconds: float, when: str) -> None:
+            await cell.wait(seconds)
+            moving[when] = cell.standby._state is State.MOVING
+
+        gripper = cell.gripper
+        await cell.wait(0.6)
+        cell.put("bottle")
+        await cell.tell("picked", "by the broker alone")
+        await wait_and_look(0.8, "with a weight that only MQTT tells of")
+        await cell.tell("released", "by the broker alone, too")
+        cell.put(None)
+        await cell.wait(0.4)
+        await gripper.grip("hammer")
+        await wait_and_look(1.5, "with the hammer")
+        await wait_and_look(2.0, "with the hammer, later")
+        await gripper.release()
+        await cell.wait(0.3)
+        await gripper.grip("block")
+        await wait_and_look(1.5, "with the block")
+        cell.put(None)
+        await wait_and_look(0.6, "when the block had been dropped")
+        await gripper.release()
+        await cell.wait(0.3)
+        await gripper.grip("block")
+        await wait_and_look(1.5, "with the block again")
+        cell.put("block", moved=0.03)
+        await wait_and_look(0.6, "when the block had slipped")
+        await gripper.release()
+        await cell.wait(0.3)
+        await gripper.grip()
+        await cell.wait(0.3)
+        await gripper.release()
+        await gripper.grip("bottle")
+        await wait_and_look(1.0, "at the end")
+
+    async with broker.client() as listener:
+        await listener.subscribe(topics.payload(CELL), qos=1)
+        await listener.subscribe(topics.payload_event(CELL), qos=1)
+
+        async def listen() -> None:
+            async for message in listener.messages:
+                told.append(json.loads(message.payload))
+
+        listening = asyncio.create_task(listen())
+        service, _, states = await serve(tmp_path, broker, work, detects=True)
+        async with asyncio.timeout(5):
+            while told[-1]["state"] != "unfinished":  # noqa: ASYNC110 - another program passes it on
+                await asyncio.sleep(0.01)
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+    assert moving == {
+        "with a weight that only MQTT tells of": False,
+        "with the hammer": True,
+        "with the hammer, later": False,
+        "with the block": True,
+        "when the block had been dropped": False,
+        "with the block again": True,
+        "when the block had slipped": False,
+        "at the end": True,
+    }
+    assert states.seen == ["connected", "armed", *["moving", "armed"] * 3, "moving", "aborted"]
+    last = service.tally.payloads
+    ends = ["released", "released", "dropped", "slipped", "nothing", "unfinished"]
+    assert [facts["state"] for facts in last.values()] == ends
+    assert [facts["source"] for facts in last.values()] == ["mqtt", *["gripper.state"] * 5]
+    hammer = [facts for facts in told if facts.get("number") == 2 and "event" not in facts]
+    assert "inertia" in hammer[0]["prior_dominated"]
+    assert hammer[-1]["prior_dominated"] == []
+    assert hammer[-1]["std"]["mass"] < 0.1 * hammer[0]["std"]["mass"]
+    assert hammer[-1]["mass"] == pytest.approx(0.85, rel=0.005)
+    moments = hammer[-1]["principal"]["moments"]
+    assert moments[0] == pytest.approx(6.2e-3, rel=0.05)
+    with_motion = Recording.open(tmp_path / "pickup-002.mcap")
+    assert len(with_motion.columns("arm.sent")) == 2501
+    assert np.all(np.ptp(with_motion.columns("encoders.position").si, axis=0)[4:] > 0.1)
+    assert told[0]["state"] == "waiting"
+    assert {facts["state"] for facts in told} == {"waiting", "carried", *ends}
+    assert [facts["event"] for facts in told if "event" in facts] == [
+        *("picked", "released", "picked", "released", "picked", "dropped", "picked", "slipped"),
+        *("nothing", "picked", "unfinished"),
+    ]
+    for facts in told:
+        assert schema_faults(facts) == []
+
+
+async def test_an_event_moves_nothing_with_a_weight_or_without_and_a_weight_that_goes_is_a_drop(
     broker, tmp_path
 ) -> None:
+    """The rig is armed, and the wrist would move if the gripper itself told of it."""
+
     async def work(cell: Cell) -> None:
-        gripper = cell.gripper
         await cell.wait(0.6)
         await cell.tell("picked", "of nothing")
         await cell.wait(0.4)
         await cell.tell("released", "of nothing, too")
         await cell.wait(0.3)
-        await gripper.grip("block")
+        cell.put("block")
         await cell.tell("picked", "of something")
         await cell.wait(0.6)
-        await gripper.release()  # nobody tells of it
+        cell.put(None)  # nobody tells of it
         await cell.wait(0.6)
 
-    service, _, _ = await serve(tmp_path, broker, work)
+    service, _, states = await serve(tmp_path, broker, work, detects=True)
     nothing, dropped = (service.tally.payloads[number] for number in (1, 2))
     assert nothing["state"] == "nothing"
     assert "mass" not in nothing
     assert dropped["state"] == "dropped"
     assert dropped["mass"] == pytest.approx(1.6, rel=0.02)
+    assert states.seen == ["connected", "armed", "done"]

@@ -49,3 +49,13 @@ def test_an_invalid_state_says_nothing() -> None:
 def test_shut_again_after_opening() -> None:
     opening = np.concatenate([closing(0.0, 60), closing(0.0, 60)])
     assert [s.kind for s in signals(opening, np.zeros(120))] == [SignalKind.SHUT, SignalKind.SHUT]
+
+
+def test_fingers_that_lose_what_they_hold_have_not_closed_on_nothing() -> None:
+    lost = np.maximum(0.05 - 0.002 * np.arange(40), 0.0)
+    opening = np.concatenate(
+        [closing(0.05, 40), lost, closing(0.0, 60)]
+    )  # then they open, and close on nothing
+    detected = np.array([0.0] * 20 + [1.0] * 20 + [0.0] * 100)
+    kinds = [s.kind for s in signals(opening, detected)]
+    assert kinds == [SignalKind.HELD, SignalKind.OPEN, SignalKind.SHUT]
