@@ -141,8 +141,9 @@ class JointScale(Scale):
 
 def link_in_flange(robot: Robot) -> tuple[Array, Array]:
     """Rotation (3, 3) and position [m] (3,) of the last link's frame in the flange's."""
-    R, p = _flange(robot)[1][:3, :3], _flange(robot)[1][:3, 3]
-    return R.T, -R.T @ p
+    _, place = _flange(robot)
+    R = place[:3, :3]
+    return R.T, -R.T @ place[:3, 3]
 
 
 def _flange(robot: Robot) -> tuple[str, Array]:
