@@ -61,6 +61,11 @@ class Balance:
         self._bias = self._bias + share * rest.left
         self._windows += 1
 
+    def restart(self, left: Array) -> None:
+        """The bias has moved by so much; what comes next tells it better."""
+        self._bias = (0.0 if self._bias is None else self._bias) + left
+        self._windows = min(self._windows, 20)
+
     def start(self, samples: Samples, rows: Array) -> None:
         """Take the first window as bias."""
         self._bias = samples.shown.mean(axis=0) - rows @ self.hand

@@ -20,6 +20,12 @@ __all__ = ["Hand", "fit_hand", "motion_of", "samples_in", "sensor_of", "with_han
 WIDEST_DELAY_S = 5e-3  # standard deviation of a delay of which nothing is known
 LEAST_DELAY_STD_S = 2e-5
 PASSES = 3  # the delay enters to first order
+LIGHT_MASS_STD, LIGHT_MOMENT_STD = (
+    0.01,
+    0.002,
+)  # [kg], [kg m]: a hand that weighs nothing is known, though not where
+TILTED = np.radians(2.0)  # gravity may be so far from what the robot's file says
+TILT_SIGMAS = 5.0
 CHUNK_S = 0.1  # taken at a time: over so long, the noise of accelerations is small beside the wrench's own
 LEAST_CHUNK = 4  # samples
 
@@ -33,6 +39,7 @@ class Hand:
     delay_s     of the wrench against the joints, and its standard deviation
     sensor      noise of the wrist sensor, as it was found
     gravity     [m/s2] in the world's frame, where its direction was found with the hand; None: as the robot's file says
+    tilt_std    standard deviation of the direction that was found [rad]
     """
 
     ten: Array
@@ -41,6 +48,7 @@ class Hand:
     delay_std_s: float
     sensor: WristSensor
     gravity: Array | None = None
+    tilt_std: float = 0.0
 
     @property
     def mass(self) -> float:
@@ -56,6 +64,7 @@ class Hand:
             "delay_std_s": self.delay_std_s,
             "sensor": asdict(self.sensor),
             "gravity": None if self.gravity is None else self.gravity.tolist(),
+            "tilt_std": self.tilt_std,
         }
 
     @classmethod
@@ -83,9 +92,19 @@ def fit_hand(
 ) -> Hand | None:
     """The hand from bare motion; `samples(delay_s)` gives it aligned by a delay. None: the motion does not tell.
 
-    `gravity` None: its direction is found too (a wall-mounted arm of which the robot's file does not know).
-    The hand is estimated as a load, with the delay as one more unknown, and once more about the delay that was found.
+    `gravity` None: its direction is found too (a wall-mounted arm of which the robot's file does not know). It is also
+    found where the motion contradicts the one that is given; the hand then has a `gravity`.
     """
+    free = _fitted(samples, None, base)
+    if gravity is None or (free is not None and _contradicts(free, gravity)):
+        return free
+    return _fitted(samples, gravity, base)
+
+
+def _fitted(
+    samples: Callable[[float], Samples], gravity: Array | None, base: WristSensor | None
+) -> Hand | None:
+    """The hand as a load, with the delay as one more unknown, and once more about the delay that was found."""
     delay, spread = 0.0, WIDEST_DELAY_S
     found: PayloadEstimate | None = None
     sensor = WristSensor()
@@ -101,18 +120,43 @@ def fit_hand(
         found = estimator.estimate()
         delay += found.delay
     assert found is not None
-    if {"mass", "com"} & set(found.prior_dominated):
-        return None
     by_y = derivative_by_moments(found.body)
+    covariance = by_y @ found.covariance @ by_y.T
+    tilt = _tilt_std(found)
+    if not _told(found, covariance) or TILT_SIGMAS * tilt > TILTED:
+        return None
     doubt = max(found.delay_std, LEAST_DELAY_STD_S)
     return Hand(
         frozen(found.ten),
-        frozen(by_y @ found.covariance @ by_y.T),
+        frozen(covariance),
         float(delay),
         float(doubt),
         replace(sensor, delay_std=doubt),
         found.gravity if gravity is None else None,
+        tilt,
     )
+
+
+def _told(found: PayloadEstimate, covariance: Array) -> bool:
+    """Mass and centre of mass are measured; or so little hangs there that it cannot be taken for a load."""
+    if not {"mass", "com"} & set(found.prior_dominated):
+        return True
+    std = np.sqrt(np.diag(covariance))
+    return bool(std[0] < LIGHT_MASS_STD and std[1:4].max() < LIGHT_MOMENT_STD)
+
+
+def _tilt_std(found: PayloadEstimate) -> float:
+    """Standard deviation of gravity's direction [rad], without that of its size."""
+    size = float(np.linalg.norm(found.gravity))
+    return float(np.sqrt(max(np.sum(found.gravity_std**2) / size**2 - GRAVITY_DIFFERS**2, 0.0)))
+
+
+def _contradicts(hand: Hand, gravity: Array) -> bool:
+    """Whether gravity as it was found with the hand points elsewhere than `gravity`."""
+    assert hand.gravity is not None
+    sizes = np.linalg.norm(hand.gravity) * np.linalg.norm(gravity)
+    angle = float(np.arccos(np.clip(hand.gravity @ gravity / sizes, -1.0, 1.0)))
+    return angle > max(TILTED, TILT_SIGMAS * hand.tilt_std)
 
 
 def with_hand_doubt(estimate: PayloadEstimate, hand: Hand) -> PayloadEstimate:
@@ -121,6 +165,7 @@ def with_hand_doubt(estimate: PayloadEstimate, hand: Hand) -> PayloadEstimate:
     doubt = by_ten @ hand.covariance @ by_ten.T
     if hand.gravity is not None:
         doubt[0, 0] += (GRAVITY_DIFFERS * estimate.mass) ** 2
+        doubt[1:4, 1:4] += np.eye(3) * (hand.tilt_std * float(np.linalg.norm(estimate.com))) ** 2
     return replace(estimate, covariance=frozen(estimate.covariance + doubt))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import takewhile
 
 import numpy as np
 
@@ -35,10 +36,14 @@ CONFIRM_S = 0.3  # a weight that has not come by then may come when the object l
 BEFORE_S = 0.3  # a slow gripper tells so much later than the weight
 GUARD_S = 0.06  # before what a gripper tells: it samples, so it tells a little late
 FLICKER_S = 0.25  # a gripper that says `open` and still carries the weight after this has not let go
+MOVED_S = (
+    0.2  # of windows that look alike: an empty hand that shows something else than before has a new bias
+)
 TOLD_EVERY_S = 0.1
 #: Of the first estimate, while the arm gives way under the load faster than its joints' filtered motion shows:
 SAG_MASS = 0.03  # standard deviation, of the mass
 SAG_COM = 0.02  # [m]
+CHANGED = 0.03  # of the mass, by which an estimate has left the surest one
 
 
 class End(StrEnum):
@@ -100,10 +105,12 @@ class PickupFollower:
         self._signals: deque[Signal] = deque()
         self._rest: list[Samples] = []  # less than a window
         self._pending: deque[Window] = deque()  # bare so far, but the gripper may tell later
+        self._strangers: list[Window] = []  # bare by what the gripper tells, not by their weight
         self._suspects: list[Window] = []
         self._held_back: deque[Window] = deque()  # of the load so far, but the gripper may tell later
         self._current: Pickup | None = None
         self._fresh = False
+        self._surest: Estimated | None = None  # of the estimates of what is held
         self._open_at: float | None = None  # the gripper says that it has let go; the weight decides
         self._told = -np.inf
         self._count = 0
@@ -185,6 +192,8 @@ class PickupFollower:
                     self._current, self._open_at = None, None
 
     def _held(self, signal: Signal) -> None:
+        if self._current is not None and self._current.end is not None and self._open_at is not None:
+            self._current, self._open_at = None, None  # lost, opened, and closed again
         if self._current is not None:
             if self._open_at is not None and self._current.end is None:
                 self._open_at = None  # it flickered: the fingers never opened
@@ -203,10 +212,11 @@ class PickupFollower:
                 "the gripper held it when the data began, so its weight cannot be told"
             )
         self._learn([w for w in self._pending if w.end < signal.time - GUARD_S])
-        early = [w.end for w in self._pending if w.bare.strange and signal.time - w.time < BEFORE_S]
+        recent = [w for w in self._pending if signal.time - w.time < BEFORE_S]
+        early = list(takewhile(lambda w: w.bare.strange, reversed(recent)))
         self._pending.clear()
         if early:
-            self._lift(self._current, min(early[0], signal.time))
+            self._lift(self._current, min(early[-1].end, signal.time))
 
     def _shut(self, signal: Signal, news: list[Pickup]) -> None:
         """Closed on nothing: a pick-up that says so."""
@@ -229,6 +239,12 @@ class PickupFollower:
 
     def _learn(self, windows: list[Window]) -> None:
         self._scale.learn([w for w in windows if not w.bare.strange])
+        for window in windows:
+            self._strangers = [*self._strangers, window] if window.bare.strange else []
+            if self._strangers and window.end - self._strangers[0].time >= MOVED_S:
+                if self._scale.moved(self._strangers):
+                    self._pending = deque(self._scale.look(w.samples, begin=False) for w in self._pending)
+                self._strangers = []
 
     def _await_weight(self, pickup: Pickup, window: Window, news: list[Pickup]) -> None:
         """The fingers hold something; is there a weight?"""
@@ -242,8 +258,8 @@ class PickupFollower:
     def _lift(self, pickup: Pickup, time: float) -> None:
         pickup.t_pick = time
         self._scale.grasped(self._prior, settling=True)
-        self._fresh, self._told = False, -np.inf
-        self._suspects = []
+        self._fresh, self._told, self._surest = False, -np.inf, None
+        self._suspects, self._strangers = [], []
         self._held_back.clear()
 
     def _carry(self, pickup: Pickup, window: Window, news: list[Pickup]) -> None:
@@ -269,9 +285,17 @@ class PickupFollower:
             self._tell(pickup, window.end, news)
 
     def _strange(self, pickup: Pickup, window: Window) -> bool:
-        if not self._fresh or pickup.latest is None or self._told == -np.inf or self._scale.unsure(window):
+        """Whether a window does not belong to the load as it is known, or to what was known best of it."""
+        if pickup.latest is None or self._scale.unsure(window):
             return False
-        return not self._scale.belongs(window, pickup.latest.estimate)
+        latest = pickup.latest.estimate
+        if not self._fresh or self._told == -np.inf:  # it still settles; but it may be gone
+            return self._scale.sharp and self._scale.light(window, latest.mass)
+        if not self._scale.belongs(window, latest):
+            return True
+        if self._surest is None or not self._scale.sharp:
+            return False
+        return not self._scale.belongs(window, replace(self._surest.estimate, bias=latest.bias))
 
     def _changed(self, pickup: Pickup, news: list[Pickup]) -> None:
         """Several windows in a row do not belong to the load as it was."""
@@ -280,9 +304,12 @@ class PickupFollower:
         first = self._suspects[0]
         if first.time - pickup.t_pick < STEADY_S and self._suspects[-1].bare.strange:
             self._scale.grasped(self._prior, settling=False)  # it is still being lifted
-            self._told, self._suspects = -np.inf, []
+            self._told, self._suspects, self._surest = -np.inf, [], None
             self._held_back.clear()
             return
+        if self._surest is not None and _apart(self._surest.estimate, pickup.latest.estimate):
+            pickup.latest = self._surest
+            pickup.notes.append("its weight changed bit by bit while it was held; this is what it was before")
         weight = pickup.latest.estimate.mass * STANDARD_GRAVITY
         gone = self._suspects[-1].bare.force < 0.5 * weight
         self._close(pickup, first.time, End.DROPPED if gone else End.SLIPPED)
@@ -304,6 +331,8 @@ class PickupFollower:
             doubt[0], doubt[1:4] = SAG_MASS * estimate.mass, SAG_COM
             estimate = replace(estimate, covariance=frozen(estimate.covariance + np.diag(doubt**2)))
         pickup.latest = Estimated(time, estimate)
+        if self._fresh and (self._surest is None or _doubt(pickup.latest) <= _doubt(self._surest)):
+            self._surest = pickup.latest
         pickup.estimates.append(pickup.latest)
         pickup.t_first = time if pickup.t_first is None else pickup.t_first
         self._told = time
@@ -337,7 +366,8 @@ class PickupFollower:
     def _after(self, pickup: Pickup, window: Window) -> None:
         """Dropped or slipped: wait until the fingers open and the hand is bare."""
         opened = self._open_at is not None and window.time >= self._open_at
-        if (opened or pickup.end is End.DROPPED) and not window.bare.strange:
+        mass = 0.0 if pickup.latest is None else pickup.latest.estimate.mass
+        if (opened or pickup.end is End.DROPPED) and self._scale.light(window, mass):
             pickup.t_bare = window.time
             self._current, self._open_at = None, None
 
@@ -347,6 +377,17 @@ class PickupFollower:
         self._suspects = []
         self._held_back.clear()
         self._scale.released()
+
+
+def _doubt(one: Estimated) -> float:
+    """Variance of the mass [kg2]."""
+    return float(one.estimate.covariance[0, 0])
+
+
+def _apart(surest: PayloadEstimate, latest: PayloadEstimate) -> bool:
+    """Whether the latest estimate is no longer of the load that was known best."""
+    by = abs(latest.mass - surest.mass)
+    return by > max(CHANGED * surest.mass, 4 * float(np.sqrt(surest.covariance[0, 0])))
 
 
 def _last_time(pickup: Pickup) -> float:

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from daq.config.objects import ObjectConfig
+from identify.arrays import Array
 from identify.errors import DataError
 from identify.payload.arm import ArmModel
 from identify.payload.hand import Hand, sensor_of
@@ -53,8 +56,8 @@ class Weighed:
 
 
 def hand_of(path: Path, robot: Robot | None = None, *, find_gravity: bool = False) -> Hand:
-    """The bare hand, from a recording in which it moves and holds nothing (until the first pick-up)."""
-    hand = RecordedStreams(path, robot or robot_of(path)).hand(find_gravity=find_gravity)
+    """The bare hand, from a recording in which it moves and holds nothing."""
+    hand, _ = RecordedStreams(path, robot or robot_of(path)).hand(find_gravity=find_gravity)
     if hand is None:
         raise DataError(
             f"{path}: its motion with a bare hand does not tell the hand's mass; turn the wrist about all axes"
@@ -76,7 +79,7 @@ def weigh_recording(
     """Find and weigh every pick-up.
 
     robot    None: the one inside the recording
-    bare     a recording of the bare hand; None: what this one shows before the first pick-up
+    bare     a recording of the bare hand; None: what this one shows of it, best before the first pick-up
     arm      parameters of the arm, to weigh by joint torques too, or by them alone where there is no wrist sensor
     prior    what is known of the objects
     library  objects to recognise
@@ -92,16 +95,26 @@ def weigh_recording(
         reporter = Reporter(link_in_flange(robot), by="joint torques", origin=source.origin, library=library)
         return Weighed(pickups, None, tuple(_nothing(pickups)), reporter)
     notes = []
-    hand = (
-        source.hand(find_gravity=find_gravity)
-        if bare is None
-        else hand_of(bare, robot, find_gravity=find_gravity)
-    )
-    gravity = robot.gravity if hand is None or hand.gravity is None else hand.gravity
+    if bare is None:
+        hand, found = source.hand(find_gravity=find_gravity)
+    else:
+        hand = hand_of(bare, robot, find_gravity=find_gravity)
+        found = hand.gravity
+    gravity = robot.gravity if found is None else found
     if hand is None:
         notes.append(
-            "the bare hand does not move enough before the first pick-up to know its own inertia; "
-            "move it, or give a recording in which it does (--bare)"
+            "the bare hand does not move enough to know its own inertia; "
+            "move it before the first pick-up, or give a recording in which it does (--bare)"
+        )
+    if found is None and find_gravity:
+        notes.append(
+            "gravity could not be found: the motion does not tell; it is taken as the robot's file says"
+        )
+    elif found is not None and not find_gravity:
+        notes.append(
+            f"gravity pulls along {_rounded(found)} m/s2 in the base's frame, as the wrist sensor shows it, but the "
+            f"robot's file says {_rounded(robot.gravity)}: the arm is mounted otherwise. Weighed with what was found; "
+            "correct `gravity` in the file"
         )
     samples = source.wrenches((delay_s or 0.0) if hand is None else hand.delay_s)
     sensor = sensor_of(samples.shown[:2000])
@@ -123,3 +136,7 @@ def _nothing(pickups: Sequence[Pickup]) -> list[str]:
     if any(pickup.end is not End.NOTHING for pickup in pickups):
         return []
     return ["nothing was picked up: the gripper never held a weight"]
+
+
+def _rounded(vector: Array) -> list[float]:
+    return (np.round(vector, 2) + 0.0).tolist()

@@ -58,6 +58,8 @@ class Scale(ABC):
 
     #: Windows in a row that must not belong to the load before it has changed: a shock passes.
     suspects: int
+    #: Whether a single window tells if the load is still there, and whether it is the one that was known before.
+    sharp = False
 
     def __init__(self, rate_hz: float) -> None:
         self.rate_hz = rate_hz  # of its samples
@@ -78,6 +80,10 @@ class Scale(ABC):
     @abstractmethod
     def learn(self, windows: Sequence[Window]) -> None:
         """Windows in which the hand was bare."""
+
+    def moved(self, windows: Sequence[Window]) -> bool:
+        """Windows in a row of an empty hand that do not look like it: whether what it shows has moved."""
+        return False
 
     @abstractmethod
     def grasped(self, prior: ObjectPrior | None, *, settling: bool) -> None:

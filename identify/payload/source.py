@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +27,8 @@ __all__ = ["HAND_NOTE", "RecordedStreams"]
 
 HAND_NOTE = "payload"  # in a live recording: the bare hand, as it was known
 MARGIN_S = 0.05  # around what the gripper tells, which is not bare motion
+OPENED_S = 0.5  # after it has let go, the hand is bare
+TELLING = 0.1  # [kg]: what a hand must weigh to tell where gravity points
 LEAST = 100  # samples of a stream
 
 
@@ -45,7 +50,8 @@ class RecordedStreams:
         if self.names.wrench is not None:
             wrench = _columns(recording, self.names.wrench, path)
             self.wrench_hz = wrench.stream.rate_hz
-            self._wrench = stamps(wrench), wrench.si
+            six = [*wrench.stream.indices("force"), *wrench.stream.indices("torque")]
+            self._wrench = stamps(wrench), wrench.si[:, six]
             origins.append(int(wrench.host_ns[0]))
         if self.names.effort is not None and by_joints:
             effort = _columns(recording, self.names.effort, path)
@@ -107,18 +113,52 @@ class RecordedStreams:
         follower.take(samples)
         return tuple(sorted(follower.finish(), key=lambda pickup: pickup.t_signal))
 
-    def bare_until(self) -> float:
-        """When something was held for the first time [s]."""
-        held = [s.time for s in self.signals if s.kind is SignalKind.HELD]
-        return (min(held) if held else np.inf) - MARGIN_S
+    def _stretches(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """When nothing was held, and when something was, as the gripper tells it: start and end [s] of each."""
+        bare, held = [], []
+        since, holding = -np.inf, False
+        for signal in self.signals:
+            if signal.kind is SignalKind.HELD and not holding:
+                bare.append((since, signal.time - MARGIN_S))
+                since, holding = signal.time + OPENED_S, True
+            elif signal.kind is SignalKind.OPEN and holding:
+                held.append((since, signal.time - MARGIN_S))
+                since, holding = signal.time + OPENED_S, False
+        (held if holding else bare).append((since, np.inf))
+        return bare, held
 
-    def hand(self, *, find_gravity: bool = False) -> Hand | None:
-        """As the recording says, or from the motion before anything was held."""
+    def hand(self, *, find_gravity: bool = False) -> tuple[Hand | None, Array | None]:
+        """The hand as the recording says, or from motion with nothing held: the first such motion, else any that tells.
+
+        And gravity where it was found. A hand that weighs next to nothing, or does not move, says nothing of it; what
+        it carries does.
+        """
         if self._note is not None:
-            return Hand.from_dict(json.loads(self._note["hand"]))
-        end = self.bare_until()
+            hand = Hand.from_dict(json.loads(self._note["hand"]))
+            return hand, hand.gravity
+        bare, held = self._stretches()
         gravity = None if find_gravity else self.robot.gravity
-        return fit_hand(lambda delay: self.wrenches(delay, end + 2 * MARGIN_S).between(-np.inf, end), gravity)
+        found = self._first_told(bare, gravity)
+        if found is not None and (found.gravity is not None or found.mass > TELLING):
+            return found, found.gravity
+        loaded = self._first_told(held, gravity)
+        if loaded is None or loaded.gravity is None:
+            return (None if find_gravity else found), None
+        found = self._first_told(bare, loaded.gravity)
+        if found is not None:
+            found = replace(found, gravity=loaded.gravity, tilt_std=loaded.tilt_std)
+        return found, loaded.gravity
+
+    def _first_told(self, stretches: Sequence[tuple[float, float]], gravity: Array | None) -> Hand | None:
+        for start, end in stretches:
+            cut = partial(self._between, start, end)
+            found = fit_hand(cut, gravity) if end > start else None
+            if found is not None:
+                return found
+        return None
+
+    def _between(self, start: float, end: float, delay_s: float) -> Samples:
+        return self.wrenches(delay_s, end + 2 * MARGIN_S).between(start, end)
 
 
 def _columns(recording: Recording, name: str, path: Path) -> Columns:

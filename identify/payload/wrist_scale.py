@@ -22,6 +22,8 @@ FIRST_CHUNK_S = 0.02  # samples whose mean the first estimate is made of
 _TURNED = np.cos(0.01)  # by which the wrist may turn where nothing is known of the hand
 _LIGHT_FORCE = 0.3  # [N]
 _LIGHT = 0.3  # of the load's weight
+_STEADY = np.array([0.1] * 3 + [0.01] * 3)  # [N], [N m] rms of windows over which nothing changes
+_AT_REST = 0.1  # [m/s2]: a hand of which nothing is known pulls with its own mass, too
 
 
 class WristScale(Scale):
@@ -30,6 +32,7 @@ class WristScale(Scale):
     """
 
     suspects = 4
+    sharp = True
 
     def __init__(
         self,
@@ -40,13 +43,10 @@ class WristScale(Scale):
         rate_hz: float = 1000.0,
     ) -> None:
         super().__init__(rate_hz)
-        self.hand, self._gravity = hand, gravity
+        self.hand, self._gravity, self._sensor = hand, gravity, sensor
         self._first_chunk, self._chunk = (samples_in(span, rate_hz) for span in (FIRST_CHUNK_S, CHUNK_S))
-        known = None if hand is None else hand.ten
-        self._estimator = PayloadEstimator(
-            sensor if hand is None else hand.sensor, gripper=known, gravity=gravity, chunk=self._chunk
-        )
-        self._balance = Balance(known)
+        self._estimator = self._new_estimator()
+        self._balance = Balance(None if hand is None else hand.ten)
         self._rotation: Array | None = None  # of the wrist at the pick-up
 
     @property
@@ -68,6 +68,25 @@ class WristScale(Scale):
         if windows and (self.hand is not None or self._rotation is None):
             part = joined([window.samples for window in windows])
             self._estimator.update(part.time, **motion_of(part))
+
+    def moved(self, windows: Sequence[Window]) -> bool:
+        """A bias that went while something was held is a new one; a hand that is pushed is not steady."""
+        left = np.array([window.bare.left for window in windows])
+        if np.any(left.std(axis=0) > _STEADY):
+            return False
+        self._balance.restart(left.mean(axis=0))
+        self._estimator = self._new_estimator()
+        part = joined([window.samples for window in windows])
+        self._estimator.update(part.time, **motion_of(part))
+        return True
+
+    def _new_estimator(self) -> PayloadEstimator:
+        return PayloadEstimator(
+            self._sensor if self.hand is None else self.hand.sensor,
+            gripper=None if self.hand is None else self.hand.ten,
+            gravity=self._gravity,
+            chunk=self._chunk,
+        )
 
     def grasped(self, prior: ObjectPrior | None, *, settling: bool) -> None:
         self._estimator.grasped(prior, chunk=self._first_chunk if settling else self._chunk)
@@ -102,6 +121,8 @@ class WristScale(Scale):
         return estimate if self.hand is None else with_hand_doubt(estimate, self.hand)
 
     def belongs(self, window: Window, load: PayloadEstimate) -> bool:
+        if self.hand is None and np.abs(window.samples.wrist.linear_acceleration).max() > _AT_REST:
+            return True
         return not self._balance.loaded(window.samples, window.rows, load).strange
 
     def light(self, window: Window, mass: float) -> bool:

@@ -133,6 +133,45 @@ def test_a_gripper_that_flickers_has_not_let_go() -> None:
     assert len(pickup.notes) == 1
 
 
+@pytest.mark.parametrize("after", [0.06, 0.12, 0.2, 0.3])
+def test_dropped_as_soon_as_it_was_lifted(after: float) -> None:
+    """What was weighed is what was there, however short."""
+    (pickup,) = follow(standing(3.0, [(1.0, 1.0 + after, LOAD)]), (1.0, HELD), (2.5, OPEN))
+    assert pickup.end is End.DROPPED
+    assert pickup.t_end == pytest.approx(1.0 + after, abs=0.03)
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.05)
+
+
+def test_weight_that_is_lost_bit_by_bit() -> None:
+    """Half of it runs out within two seconds: told, and weighed as it was before."""
+    parts = [(2.0 + 0.02 * k, 2.02 + 0.02 * k, LOAD * (1 - k / 200)) for k in range(100)]
+    loads = [(1.0, 2.0, LOAD), *parts, (4.0, 5.0, 0.5 * LOAD)]
+    (pickup,) = follow(standing(6.0, loads), (1.0, HELD), (5.0, OPEN))
+    assert pickup.end is End.SLIPPED
+    assert 2.5 < pickup.t_end < 4.0
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.03)
+    assert any("bit by bit" in note for note in pickup.notes)
+
+
+def test_a_bias_that_went_while_something_was_held() -> None:
+    """By more than counts as a weight: the empty hand shows it, and later pick-ups are weighed from there."""
+    samples = standing(8.0, [(1.0, 4.0, LOAD), (6.0, 7.0, 0.3 * LOAD)])
+    drift = 0.2 * np.clip(samples.time - 1.0, 0.0, 3.0)
+    samples.shown[:, :2] += drift[:, None]
+    first, second = follow(samples, (1.0, HELD), (4.0, OPEN), (6.0, HELD), (7.0, OPEN))
+    assert (first.end, second.end) == (End.RELEASED, End.RELEASED)
+    assert second.t_pick == pytest.approx(6.0, abs=0.03)
+    assert second.latest.estimate.mass == pytest.approx(0.3, rel=0.01)
+
+
+def test_a_pickup_after_a_drop_and_a_bias_that_went() -> None:
+    samples = standing(6.0, [(1.0, 2.0, LOAD), (4.0, 5.0, LOAD)])
+    samples.shown[samples.time > 1.5, 0] += 0.5
+    first, second = follow(samples, (1.0, HELD), (2.5, OPEN), (4.0, HELD), (5.0, OPEN))
+    assert (first.end, second.end) == (End.DROPPED, End.RELEASED)
+    assert second.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
 def test_no_weight_is_nothing() -> None:
     (pickup,) = follow(standing(3.0, []), (1.0, HELD), (2.0, OPEN))
     assert pickup.end is End.NOTHING

@@ -130,6 +130,27 @@ def test_without_bare_motion_the_hand_is_unknown_and_the_mass_is_known(tmp_path:
     assert any("--bare" in note for note in facts["notes"])
 
 
+@pytest.mark.slow
+def test_bare_motion_after_the_pickup_tells_the_hand_as_well(tmp_path: Path, bench: Any) -> None:
+    steps = bench.steps_for("hammer", bare=False, seconds=2.0)
+    run = bench.record(tmp_path, steps + bench.steps_for("hammer", seconds=2.0)[:2])
+    weighed = weigh_recording(run.file)
+    (facts,), (truth,) = weighed.to_dict()["payloads"], run.truth["payloads"]
+    assert weighed.hand is not None
+    assert facts["mass"] == pytest.approx(truth["mass"], rel=0.005)
+    assert facts["com"] == pytest.approx(truth["com"], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_lost_samples_cost_a_little_and_no_more(tmp_path: Path, bench: Any) -> None:
+    rig = str(CONFIGS / "rigs" / "sim_wam7_lossy.yaml")
+    run = bench.record(tmp_path, bench.steps_for("hammer", seconds=1.0), rig=rig)
+    (facts,), (truth,) = weigh_recording(run.file).to_dict()["payloads"], run.truth["payloads"]
+    assert facts["state"] == "released"
+    assert facts["mass"] == pytest.approx(truth["mass"], rel=0.005)
+    assert facts["com"] == pytest.approx(truth["com"], abs=1e-3)
+
+
 @pytest.fixture(scope="module")
 def on_the_wall(tmp_path_factory: pytest.TempPathFactory, bench: Any) -> Any:
     """The rig with its arm on a wall: gravity across its base."""
@@ -145,12 +166,13 @@ def on_the_wall(tmp_path_factory: pytest.TempPathFactory, bench: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("found", [False, True])
-def test_on_a_wall(on_the_wall: Any, found: bool) -> None:
-    """As the robot's file says, or found, with a file that knows nothing of the wall."""
-    robot = Robot.load(CONFIGS / "robots" / "wam7.yaml") if found else None
-    weighed = weigh_recording(on_the_wall.file, robot=robot, find_gravity=found)
+@pytest.mark.parametrize(("knows", "asked"), [(True, False), (False, True), (False, False)])
+def test_on_a_wall(on_the_wall: Any, knows: bool, asked: bool) -> None:
+    """As the robot's file says; or found, with a file that knows nothing of the wall, and told when nobody asked."""
+    robot = None if knows else Robot.load(CONFIGS / "robots" / "wam7.yaml")
+    weighed = weigh_recording(on_the_wall.file, robot=robot, find_gravity=asked)
     (facts,), (truth,) = weighed.to_dict()["payloads"], on_the_wall.truth["payloads"]
+    assert any("mounted otherwise" in note for note in weighed.notes) == (not knows and not asked)
     assert facts["gravity"] == pytest.approx(DOWN, abs=0.02)
     assert facts["mass"] == pytest.approx(truth["mass"], rel=0.005)
     assert facts["com"] == pytest.approx(truth["com"], abs=1e-3)
