@@ -15,7 +15,7 @@ from identify.payload.hand import Hand, fit_hand
 from identify.payload.joint_follower import JointFollower
 from identify.payload.pickups import TOLD_EVERY_S, Pickup, PickupFollower
 from identify.payload.prior import ObjectPrior
-from identify.payload.streams import JointTorques, LiveStamps, PayloadStreams
+from identify.payload.streams import JointPositions, JointTorques, LiveStamps, PayloadStreams
 from identify.payload.wrist_follower import WristFollower
 from identify.payload.wrist_scale import WristScale
 from identify.robot import Robot
@@ -45,13 +45,10 @@ class LivePayload:
         self.names = names = PayloadStreams.find(streams, robot, "the rig", by_joints=arm is not None)
         self._stamps = {name: LiveStamps(streams[name]) for name in names.used(by_joints=arm is not None)}
         self._gripper = None if names.gripper is None else GripperSignals(streams[names.gripper])
-        position = streams[names.position]
-        self._position = [
-            [column.name for column in position.columns].index(f"{joint}.position") for joint in robot.joints
-        ]
         self._wrist: WristFollower | None = None
         if names.wrench is not None:
-            wrench = streams[names.wrench]
+            position, wrench = streams[names.position], streams[names.wrench]
+            self._position = JointPositions(position, robot)
             self._wrench = [*wrench.indices("force"), *wrench.indices("torque")]
             self._wrist = WristFollower(
                 robot,
@@ -63,13 +60,14 @@ class LivePayload:
             )
         self._joints: JointFollower | None = None
         if names.effort is not None and arm is not None:
-            effort = streams[names.effort]
+            driven, effort = streams[names.driven], streams[names.effort]
+            self._driven = JointPositions(driven, robot)
             self._torques = JointTorques(effort, robot)
             self._joints = JointFollower(
                 robot,
                 arm,
                 names.effort,
-                position_hz=position.rate_hz,
+                position_hz=driven.rate_hz,
                 torque_hz=effort.rate_hz,
                 prior=prior,
                 told_every_s=told_every_s if self._wrist is None else BESIDE_EVERY_S,
@@ -108,14 +106,16 @@ class LivePayload:
         if name not in self._stamps:
             return
         time = self._stamps[name].of(block)
-        if name == self.names.position:
-            q = block.si[:, self._position]
-            for follower in self._followers:
-                follower.motion(time, q)
-        if name == self.names.wrench and self._wrist is not None:
-            self._wrist.wrench(time, block.si[:, self._wrench])
-        if name == self.names.effort and self._joints is not None:
-            self._joints.torque(time, self._torques.of(block.si))
+        if self._wrist is not None:
+            if name == self.names.position:
+                self._wrist.motion(time, self._position.of(block.si))
+            if name == self.names.wrench:
+                self._wrist.wrench(time, block.si[:, self._wrench])
+        if self._joints is not None:
+            if name == self.names.driven:
+                self._joints.motion(time, self._driven.of(block.si))
+            if name == self.names.effort:
+                self._joints.torque(time, self._torques.of(block.si))
         if name == self.names.gripper and self._gripper is not None:
             for signal in self._gripper.of(time, block.si):
                 self.signal(signal)

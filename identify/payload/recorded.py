@@ -119,7 +119,7 @@ def weigh_recording(
     samples = source.wrenches((delay_s or 0.0) if hand is None else hand.delay_s)
     sensor = sensor_of(samples.shown[:2000])
     sensor = replace(sensor, delay_std=1e-3) if delay_s is None else sensor
-    wrist = WristScale(hand, gravity, sensor=sensor, rate_hz=source.wrench_hz)
+    wrist = WristScale(hand, gravity, sensor=sensor, rate_hz=source.rate_hz(source.names.wrench))
     pickups = source.follow(PickupFollower(wrist, prior=prior), samples)
     if joints is not None:
         for pickup in pickups:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from daq.recording import Columns, Recording
+from daq.recording import Recording
 from identify.arrays import Array
 from identify.errors import DataError
 from identify.payload.align import Aligner, Samples
@@ -20,7 +20,7 @@ from identify.payload.hand import Hand, fit_hand
 from identify.payload.joint_follower import JointFollower
 from identify.payload.pickups import Pickup, PickupFollower
 from identify.payload.prior import ObjectPrior
-from identify.payload.streams import JointTorques, PayloadStreams, stamps
+from identify.payload.streams import JointPositions, JointTorques, PayloadStreams, stamps
 from identify.robot import Robot
 
 __all__ = ["HAND_NOTE", "RecordedStreams"]
@@ -39,27 +39,22 @@ class RecordedStreams:
         self.path, self.robot = path, robot
         recording = Recording.open(path)
         self.names = PayloadStreams.find(recording.streams, robot, str(path), by_joints=by_joints)
-        motion = _columns(recording, self.names.position, path)
-        self.rate_hz = motion.stream.rate_hz
-        self._motion = (
-            stamps(motion),
-            np.stack([motion[f"{joint}.position"] for joint in robot.joints], axis=1),
-        )
-        origins = [int(motion.host_ns[0])]
-        self.wrench_hz = self.effort_hz = 0.0
-        if self.names.wrench is not None:
-            wrench = _columns(recording, self.names.wrench, path)
-            self.wrench_hz = wrench.stream.rate_hz
-            six = [*wrench.stream.indices("force"), *wrench.stream.indices("torque")]
-            self._wrench = stamps(wrench), wrench.si[:, six]
-            origins.append(int(wrench.host_ns[0]))
-        if self.names.effort is not None and by_joints:
-            effort = _columns(recording, self.names.effort, path)
-            self.effort_hz = effort.stream.rate_hz
-            self._torque = stamps(effort), JointTorques(effort.stream, robot).of(effort.si)
+        self._columns = {name: recording.columns(name) for name in self.names.used(by_joints=by_joints)}
+        for name, columns in self._columns.items():
+            if len(columns) < LEAST and name != self.names.gripper:
+                raise DataError(
+                    f"{path}: {len(columns)} samples of {name}, must be at least {LEAST}; was its device connected?"
+                )
+        self._stamps = {name: stamps(columns) for name, columns in self._columns.items()}
         self.signals = self._signals(recording)
         self._note = recording.metadata.get(HAND_NOTE)
-        self.origin = min([event.t_ns for event in recording.events[:1]] + origins) * 1e-9
+        starts = [event.t_ns for event in recording.events[:1]]
+        starts += [int(columns.host_ns[0]) for columns in self._columns.values() if len(columns)]
+        self.origin = min(starts) * 1e-9
+
+    def rate_hz(self, name: str) -> float:
+        """Of a stream."""
+        return self._columns[name].stream.rate_hz
 
     def _signals(self, recording: Recording) -> list[Signal]:
         signals = [
@@ -68,8 +63,8 @@ class RecordedStreams:
             if event.name == "gripper_event"
         ]
         if self.names.gripper is not None:
-            state = recording.columns(self.names.gripper)
-            signals += GripperSignals(state.stream).of(stamps(state), state.si)
+            state = self._columns[self.names.gripper]
+            signals += GripperSignals(state.stream).of(self._stamps[self.names.gripper], state.si)
         elif not signals:
             raise DataError(
                 f"{self.path}: no gripper's stream and no gripper's events; nothing says when something was held"
@@ -78,33 +73,37 @@ class RecordedStreams:
 
     def wrenches(self, delay_s: float, end: float = np.inf) -> Samples:
         """All samples of the wrist sensor up to `end` [s], aligned by its delay."""
-        aligner = Aligner(self.robot, self.rate_hz, delay_s=delay_s)
-        aligner.motion(*_until(end, *self._motion))
-        aligner.scale(*_until(end, *self._wrench))
+        names = self.names
+        assert names.wrench is not None
+        aligner = Aligner(self.robot, self.rate_hz(names.position), delay_s=delay_s)
+        aligner.motion(*_until(end, *self._positions(names.position)))
+        columns = self._columns[names.wrench]
+        six = [*columns.stream.indices("force"), *columns.stream.indices("torque")]
+        aligner.scale(*_until(end, self._stamps[names.wrench], columns.si[:, six]))
         samples = aligner.ready()
         if samples is None:
-            raise DataError(f"{self.path}: {self.names.position} and {self.names.wrench} share no time")
+            raise DataError(f"{self.path}: {names.position} and {names.wrench} share no time")
         return samples
 
     def by_joints(self, arm: ArmModel, prior: ObjectPrior | None) -> JointFollower | None:
         """All pick-ups by joint torques; None where they were not measured."""
-        if self.names.effort is None:
+        driven, effort = self.names.driven, self.names.effort
+        if effort is None:
             return None
-        joints = JointFollower(
-            self.robot,
-            arm,
-            self.names.effort,
-            position_hz=self.rate_hz,
-            torque_hz=self.effort_hz,
-            prior=prior,
-        )
+        rates = {"position_hz": self.rate_hz(driven), "torque_hz": self.rate_hz(effort)}
+        joints = JointFollower(self.robot, arm, effort, prior=prior, **rates)
         for signal in self.signals:
             joints.signal(signal)
-        joints.motion(*self._motion)
-        joints.torque(*self._torque)
+        joints.motion(*self._positions(driven))
+        columns = self._columns[effort]
+        joints.torque(self._stamps[effort], JointTorques(columns.stream, self.robot).of(columns.si))
         joints.take()
         joints.finish()
         return joints
+
+    def _positions(self, name: str) -> tuple[Array, Array]:
+        columns = self._columns[name]
+        return self._stamps[name], JointPositions(columns.stream, self.robot).of(columns.si)
 
     def follow(self, follower: PickupFollower, samples: Samples) -> tuple[Pickup, ...]:
         """All pick-ups, in the order of time."""
@@ -159,15 +158,6 @@ class RecordedStreams:
 
     def _between(self, start: float, end: float, delay_s: float) -> Samples:
         return self.wrenches(delay_s, end + 2 * MARGIN_S).between(start, end)
-
-
-def _columns(recording: Recording, name: str, path: Path) -> Columns:
-    columns = recording.columns(name)
-    if len(columns) < LEAST:
-        raise DataError(
-            f"{path}: {len(columns)} samples of {name}, must be at least {LEAST}; was its device connected?"
-        )
-    return columns
 
 
 def _until(end: float, time: Array, values: Array) -> tuple[Array, Array]:

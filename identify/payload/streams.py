@@ -17,7 +17,7 @@ from identify.arrays import Array
 from identify.errors import DataError
 from identify.robot import Robot
 
-__all__ = ["JointTorques", "LiveStamps", "PayloadStreams", "stamps"]
+__all__ = ["JointPositions", "JointTorques", "LiveStamps", "PayloadStreams", "stamps"]
 
 _WRENCH = "a wrist's wrench"
 _REFIT_S = 0.5  # a clock's skew changes slowly
@@ -25,12 +25,18 @@ _REFIT_S = 0.5  # a clock's skew changes slowly
 
 @dataclass(frozen=True)
 class PayloadStreams:
-    """Names of the streams: joint positions; and, where they exist, the wrist's wrench, the joints' torques or
-    currents, and the gripper.
+    """Names of streams; None where there is none.
+
+    position  of the joints, for the wrist: rather from encoders than from drives, which do not see the links
+    wrench    of the wrist sensor
+    driven    positions for the joints' torques: from the same device, as where the arm was identified
+    effort    the joints' torques, or currents
+    gripper   whether something is held
     """
 
     position: str
     wrench: str | None
+    driven: str
     effort: str | None
     gripper: str | None
 
@@ -38,7 +44,7 @@ class PayloadStreams:
     def find(
         cls, streams: Mapping[str, Stream], robot: Robot, where: str, *, by_joints: bool = False
     ) -> PayloadStreams:
-        """By what the streams measure. Positions rather come from encoders than from drives: they see the links.
+        """By what the streams measure.
 
         `by_joints`: the arm is known, so that currents can do without a wrist sensor.
         """
@@ -63,14 +69,29 @@ class PayloadStreams:
         return cls(
             position[0].name,
             wrench[0].name if wrench else None,
+            next((s for s in position if effort and s.device == effort[0].device), position[0]).name,
             effort[0].name if effort else None,
             gripper[0].name if gripper else None,
         )
 
     def used(self, *, by_joints: bool) -> tuple[str, ...]:
-        """Those that are read, once each; `by_joints`: torques among them."""
-        names = (self.position, self.wrench, self.effort if by_joints else None, self.gripper)
+        """Those that are read, once each; `by_joints`: for the joints' torques too."""
+        names = [self.gripper]
+        names += [self.position, self.wrench] if self.wrench is not None else []
+        names += [self.driven, self.effort] if by_joints and self.effort is not None else []
         return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+class JointPositions:
+    """Positions of the joints out of a stream."""
+
+    def __init__(self, stream: Stream, robot: Robot) -> None:
+        names = [column.name for column in stream.columns]
+        self._columns = [names.index(f"{joint}.position") for joint in robot.joints]
+
+    def of(self, values: Array) -> Array:
+        """[rad] (N, n) from a stream's values in SI units (N, k)."""
+        return values[:, self._columns]
 
 
 class JointTorques:
