@@ -107,33 +107,42 @@ def compare(
     return Comparison(differences, frozen(errors))
 
 
-def data_of(result: Result, folder: Path) -> tuple[list[Dataset], list[str]]:
-    """The data that a result was identified from, its recordings in `folder` or here; and what is missing.
+def data_of(result: Result, *folders: Path) -> tuple[list[Dataset], list[str]]:
+    """The data that a result was identified from, its recordings in one of `folders` or here; and what is missing.
 
     Data with another hash than the result's are not used: a recording that changed, or that is read another way.
     """
     found, missing = [], []
     for source in dict.fromkeys(origin.source for origin in result.provenance.data):
         hashes = [origin.hash for origin in result.provenance.data if origin.source == source]
-        places = [path for path in (folder / source, Path(source)) if path.is_file()]
-        if not places:
-            missing.append(f"{source}: not at hand")
-            continue
-        try:
-            parts = datasets_of(places[0], result.robot, IDENTIFICATION)
-        except HeftError as exc:
-            missing.append(f"{places[0]}: {exc}")
-            continue
-        if [part.fingerprint for part in parts] != hashes:
-            missing.append(f"{places[0]}: holds other data than the result was identified from")
-            continue
-        found += parts
+        places = [path for path in (*(folder / source for folder in folders), Path(source)) if path.is_file()]
+        why = [] if places else [f"{source}: not at hand"]
+        for place in dict.fromkeys(places):
+            parts, reason = _read(place, result, hashes)
+            if not reason:
+                found += parts
+                break
+            why.append(reason)
+        else:
+            missing.append(why[0])
     return ([] if missing else found), missing
+
+
+def _read(place: Path, result: Result, hashes: Sequence[str]) -> tuple[list[Dataset], str]:
+    """A recording's data, or why they are not those of a result."""
+    try:
+        parts = datasets_of(place, result.robot, IDENTIFICATION)
+    except HeftError as exc:
+        return [], f"{place}: {exc}"
+    if [part.fingerprint for part in parts] != hashes:
+        return [], f"{place}: holds other data than the result was identified from"
+    return parts, ""
 
 
 def _difference(results: Sequence[Result], second: int, confidence: float) -> Difference:
     a, b = results[0], results[second]
-    if a.robot.links != b.robot.links or a.robot.joints != b.robot.joints:
+    same = (a.robot.name, a.robot.links, a.robot.joints) == (b.robot.name, b.robot.links, b.robot.joints)
+    if not same:
         raise ProblemError(
             f"result 1 is of {a.robot.name} ({', '.join(a.robot.links)}), result {second + 1} of {b.robot.name} "
             f"({', '.join(b.robot.links)}); compare results of one robot"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from identify.blas import one_thread
-from identify.errors import DataError
+from identify.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from daq.recording import Segment
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from identify.result.provenance import RecordingOrigin
     from identify.robot import Robot
 
-__all__ = ["datasets_of", "identify_recordings", "robot_of", "sections"]
+__all__ = ["check_robot", "datasets_of", "identify_recordings", "robot_of", "sections"]
 
 #: Folder of a recording's attachments that hold the session's configuration, and the robot's file in it.
 CONFIGURATION = "configuration/"
@@ -57,6 +58,8 @@ def identify_recordings(
     from identify.result.provenance import RecordingOrigin
 
     robot = robot_of(files[0]) if robot is None else robot
+    for file in [*files, *([] if validate is None else [validate])]:
+        check_robot(file, robot)
     data = [part for file in files for part in datasets_of(file, robot, IDENTIFICATION)]
     recordings = [RecordingOrigin.of(file, IDENTIFICATION) for file in files]
     if validate is not None:
@@ -147,14 +150,38 @@ def _has(file: Path, use: str) -> bool:
 
 def robot_of(file: Path) -> Robot:
     """The robot that travels inside a recording."""
-    from daq.recording import Recording
     from identify.robot import Robot
+
+    with _robot_file(file) as path:
+        if path is None:
+            raise DataError(f"{file}: no robot inside; name its file (--robot ROBOT.yaml)")
+        return Robot.load(path)
+
+
+def check_robot(file: Path, robot: Robot) -> None:
+    """`ModelError` where the robot inside a recording goes by another name: joints of many arms are called alike."""
+    from daq.config.robot import load_robot
+
+    with _robot_file(file) as path:
+        own = robot.name if path is None else load_robot(path).name
+    if own != robot.name:
+        raise ModelError(
+            f"{file}: recorded on robot {own!r}, but is to be read as {robot.name!r}; use recordings and files of one "
+            "robot, or give both the same `name`"
+        )
+
+
+@contextmanager
+def _robot_file(file: Path) -> Iterator[Path | None]:
+    """The robot's file inside a recording, with what it refers to, in a folder of its own; None where there is none."""
+    from daq.recording import Recording
 
     recording = Recording.open(file)
     if ROBOT_FILE not in recording.attachments:
-        raise DataError(f"{file}: no robot inside; name its file (--robot ROBOT.yaml)")
+        yield None
+        return
     with tempfile.TemporaryDirectory(prefix="heft-") as folder:
         for name in recording.attachments:
             if name.startswith(CONFIGURATION):
                 (Path(folder) / Path(name).name).write_bytes(recording.attachment(name))
-        return Robot.load(Path(folder) / Path(ROBOT_FILE).name)
+        yield Path(folder) / Path(ROBOT_FILE).name

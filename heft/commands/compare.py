@@ -38,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     results = [load(path) for path in paths]
     data, missing = [], []
     for path, result in zip(paths, results, strict=True):
-        found, notes = ([], []) if arguments.no_data else data_of(result, path.parent)
+        folders = [path.parent, *(other.parent for other in paths)]
+        found, notes = ([], []) if arguments.no_data else data_of(result, *folders)
         data.append(found)
         missing += notes
     comparison = compare(results, data)

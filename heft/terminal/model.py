@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -22,6 +23,10 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     prior = None if result.prior is None else Parameters(Layout(result.robot.parameter_names), result.prior)
     console.print()
     console.print(_links(result, prior))
+    if any(vague for link in result.parameters.links for vague in _vague(result, link.name)):
+        console.print(
+            "?  not told by the data: it rests on what was known before, or may be anything", markup=False
+        )
     console.print()
     console.print(_joints(result))
     consistency = result.consistency()
@@ -89,11 +94,26 @@ def _links(result: Result, prior: Parameters | None) -> Table:
     table.add_column("link", no_wrap=True)
     for column in ("mass kg", "centre of mass mm", "principal moments g m2"):
         table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("")
     for link in result.parameters.links:
-        table.add_row(link.name, *_link(link))
+        marks = ["?" if vague else "" for vague in _vague(result, link.name)]
+        table.add_row(link.name, *chain.from_iterable(zip(_link(link), marks, strict=True)))
         if prior is not None:
-            table.add_row("  prior", *_link(prior[link.name]), style="dim")
+            before = zip(_link(prior[link.name]), [""] * len(marks), strict=True)
+            table.add_row("  prior", *chain.from_iterable(before), style="dim")
     return table
+
+
+def _vague(result: Result, link: str) -> list[bool]:
+    """Whether the data hardly tell a link's mass, centre of mass, moments; or leave its mass open by its own size."""
+    known = result.intervals
+    mass = known.get(f"{link}.mass")
+    open_mass = mass is not None and not (mass.high - mass.low) / 2 < abs(mass.value)
+    dominated = [
+        any(one.prior_dominated for name, one in known.items() if name.startswith(f"{link}.{quantity}"))
+        for quantity in ("mass", "com", "principal_moments")
+    ]
+    return [open_mass or told for told in dominated]
 
 
 def _link(link: LinkParameters) -> tuple[str, str, str]:

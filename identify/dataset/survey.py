@@ -116,10 +116,10 @@ def _sampling_notes(sampling: Sampling) -> list[str]:
 def _bridge_notes(bridges: tuple[Interval, ...], gaps: tuple[Interval, ...], longest: float) -> list[str]:
     if not bridges:
         return []
-    whole = sum(b - a for a, b in bridges)
+    spans = [b - a for a, b in bridges]
     return [
-        f"{len(bridges)} gaps of up to {longest * 1e3:.0f} ms, {whole:.3g} s in all, are bridged; rows at the "
-        f"{len(gaps)} longest of them are left out"
+        f"{len(bridges)} gaps, {sum(spans):.3g} s in all, are bridged (the longest of {max(spans) * 1e3:.0f} ms, bound "
+        f"{longest * 1e3:.0f} ms); rows at the {len(gaps)} longest of them are left out"
     ]
 
 

@@ -21,7 +21,7 @@ from identify.payload.report import Reporter
 from identify.payload.source import RecordedStreams
 from identify.payload.wrist import sensor_in_flange
 from identify.payload.wrist_scale import WristScale
-from identify.recorded import robot_of
+from identify.recorded import check_robot, robot_of
 from identify.robot import Robot
 
 __all__ = ["Weighed", "hand_of", "weigh_recording"]
@@ -57,7 +57,9 @@ class Weighed:
 
 def hand_of(path: Path, robot: Robot | None = None, *, find_gravity: bool = False) -> Hand:
     """The bare hand, from a recording in which it moves and holds nothing."""
-    hand, _ = RecordedStreams(path, robot or robot_of(path)).hand(find_gravity=find_gravity)
+    robot = robot or robot_of(path)
+    check_robot(path, robot)
+    hand, _ = RecordedStreams(path, robot).hand(find_gravity=find_gravity)
     if hand is None:
         raise DataError(
             f"{path}: its motion with a bare hand does not tell the hand's mass; turn the wrist about all axes"
@@ -87,6 +89,7 @@ def weigh_recording(
     find_gravity   its direction, from the motion of the bare hand, rather than as the robot's file says
     """
     robot = robot or robot_of(path)
+    check_robot(path, robot)
     source = RecordedStreams(path, robot, by_joints=arm is not None)
     joints = None if arm is None else source.by_joints(arm, prior)
     if source.names.wrench is None:

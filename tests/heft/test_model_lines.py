@@ -13,6 +13,7 @@ from rich.console import Console
 from heft.main import main
 from heft.terminal.model import describe_result
 from identify import Dataset, Result, Robot, fit
+from identify.intervals.interval import Interval
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +61,18 @@ def test_too_few_replicates_are_a_mistake(number: str, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit):
         main(["identify", "session.mcap", f"--bootstrap={number}"])
     assert "at least 10" in capsys.readouterr().err
+
+
+def test_what_the_data_do_not_tell_is_marked(result: Result) -> None:
+    """A mass that may be anything is no mass, and one that only the prior knows is not measured."""
+    (mass,) = [name for name in result.intervals if name.endswith(".mass")]
+    value = result.intervals[mass].value
+    sure = Interval(value, 0.01 * value, 0.98 * value, 1.02 * value, "kg")
+    assert "?" not in _row(result, mass, sure)
+    assert "?" in _row(result, mass, replace(sure, prior_dominated=True))
+    assert "?" in _row(result, mass, replace(sure, low=0.01 * value, high=3 * value))
+
+
+def _row(result: Result, name: str, interval: Interval) -> str:
+    lines = said(replace(result, intervals={name: interval}))
+    return next(line for line in lines if line.startswith(name.split(".")[0]))

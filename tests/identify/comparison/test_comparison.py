@@ -113,6 +113,9 @@ def test_refusals(robot: Robot, three) -> None:
     other = replace(results[1], robot=replace(robot, links=("upper", "lower"), prior=None))
     with pytest.raises(ProblemError, match=r"result 1 is of .*link1, link2.* result 2 of .*upper, lower"):
         compare([results[0], other])
+    named = replace(results[1], robot=replace(robot, name="another"))
+    with pytest.raises(ProblemError, match=r"result 2 of another .*; compare results of one robot"):
+        compare([results[0], named])
 
 
 def test_data_that_are_not_at_hand_are_told(three, tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ def test_rows_at_long_bridges_and_beyond_gaps(arm: Robot, make: Callable[..., Da
     found = survey(arm, data, processing)
     assert len(found.sampling.pieces) == 2  # 0.3 s is a gap, whatever the cut-off
     assert len(found.gaps) == 1
-    assert any("gaps of up to 62 ms" in note for note in found.notes)
+    assert any(
+        "2 gaps, 0.05 s in all, are bridged (the longest of 41 ms, bound 62 ms)" in n for n in found.notes
+    )
     rows = list(filtered_rows(arm, data, processing, found))
     time = np.concatenate([block.time for block in rows])
     keep = np.concatenate([block.keep for block in rows]).all(axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 
 from daq.recording import Segment
 from identify import recorded as recorded_module
-from identify.errors import DataError, ResultError
+from identify.comparison import data_of
+from identify.errors import DataError, ModelError, ResultError
 from identify.recorded import datasets_of, identify_recordings, sections
 from identify.reproduction import differences, reproduce
 from identify.robot import Robot
@@ -89,3 +91,22 @@ def test_the_same_data_twice_are_refused(recorded: Path, tmp_path: Path) -> None
         identify_recordings([recorded, copy])
     with pytest.raises(DataError, match="nothing of it is unseen; give it once"):
         identify_recordings([recorded], validate=copy)
+
+
+def test_a_robot_of_another_name_is_refused(recorded: Path, robot: Robot) -> None:
+    """Joints of many arms are called alike: the numbers would be those of no arm."""
+    other = replace(robot, name="another")
+    with pytest.raises(
+        ModelError, match=rf"recorded on robot '{robot.name}', but is to be read as 'another'; use"
+    ):
+        identify_recordings([recorded], robot=other)
+
+
+def test_a_recording_is_found_beside_another_result(recorded: Path, tmp_path: Path) -> None:
+    result = identify_recordings([recorded])
+    assert data_of(result, tmp_path) == ([], [f"{recorded.name}: not at hand"])
+    stale = tmp_path / recorded.name
+    stale.write_bytes(b"")
+    found, missing = data_of(result, tmp_path, recorded.parent)
+    assert missing == []
+    assert [part.fingerprint for part in found] == [origin.hash for origin in result.provenance.data]
