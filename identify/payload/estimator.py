@@ -60,6 +60,11 @@ class LoadEstimator(ABC):
         """Whether samples are those of a load."""
         return self._loaded
 
+    @property
+    def samples(self) -> int:
+        """Of the load, so far."""
+        return self._samples if self._loaded else 0
+
     def grasped(self, prior: ObjectPrior | None = None, *, chunk: int | None = None) -> None:
         """From the next sample on the gripper holds an object, of which `prior` is known (in this frame).
 
@@ -81,8 +86,8 @@ class LoadEstimator(ABC):
                 track.forget(columns)
         self._loaded = False
 
-    def estimate(self) -> PayloadEstimate:
-        """The load as known now; with no sample yet it is the prior."""
+    def estimate(self, *, rough: bool = False) -> PayloadEstimate:
+        """The load as known now; with no sample yet it is the prior. `rough`: soon, to some hundredths of a sigma."""
         if not self._loaded:
             raise ProblemError("no load to estimate: the gripper is empty; call grasped() at the pick-up")
         start = self._published.point if self._published else self._start()
@@ -96,6 +101,7 @@ class LoadEstimator(ABC):
             bias_sign=self._bias_sign,
             samples=self._samples,
             time=self._time,
+            rough=rough,
         )
         return self._published.estimate
 

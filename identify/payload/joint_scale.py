@@ -117,8 +117,7 @@ class JointScale(Scale):
 
     def estimate(self) -> PayloadEstimate | None:
         assert self._estimator is not None
-        estimate = self._estimator.estimate()
-        return estimate if estimate.samples else None
+        return self._estimator.estimate() if self._estimator.samples else None
 
     def belongs(self, window: Window, load: PayloadEstimate) -> bool:
         rows = window.rows.mean(axis=0)

@@ -21,11 +21,14 @@ from identify.payload.channels import Lifted, LiftedJacobian
 from identify.payload.chart import SIZE, UNITS, derivative_by_step, moved
 from identify.payload.prior import ObjectPrior
 
-__all__ = ["Evidence", "Point", "evidence_jacobian", "maximise", "start_from"]
+__all__ = ["FINE", "ROUGH", "Evidence", "Point", "evidence_jacobian", "maximise", "start_from"]
+
+#: Of the objective (half a squared sigma): a step that gains less is not worth taking.
+FINE = 1e-8
+ROUGH = 1e-3  # some hundredths of a sigma are left
 
 _LONGEST_STEP = 2.0  # in units of the chart: e^2 in mass and moments, 0.2 m
 _PARTS = (slice(0, 1), slice(1, 4), slice(4, 10))  # of the chart: mass, place, moments
-_DECREMENT = 1e-8  # of the objective (half a squared sigma) below which a step is not worth taking
 _ITERATIONS = 40
 _THIN = 0.01  # of the largest moment: a start with a smaller one is thickened, or steps would creep out of its corner
 _ELEMENTS = UNITS.reshape(6, 9)
@@ -89,14 +92,15 @@ def maximise(
     *,
     delay_std: float | None = None,
     free_gravity: bool = False,
+    decrement: float = FINE,
 ) -> Point:
-    """The most probable point, from `start`; `delay_std` None: no delay is unknown."""
+    """The most probable point, from `start`; `delay_std` None: no delay is unknown; `decrement`: how exactly."""
     point, damping = replace(start, body=_thickened(start.body)), 1e-3
     value, gradient, hessian = _objective(evidence, prior, point, delay_std, free_gravity)
     for _ in range(_ITERATIONS):
         step = _step(gradient, hessian, damping)
         gain = -float(gradient @ step)
-        if 0 <= gain < _DECREMENT:
+        if 0 <= gain < decrement:
             break
         if gain > 0:  # a step whose parts were cut may lead uphill
             trial = _moved(point, step, delay_std is not None, free_gravity)

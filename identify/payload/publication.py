@@ -18,7 +18,7 @@ from identify.payload.covariance import (
     prior_precision,
 )
 from identify.payload.estimate import PayloadEstimate
-from identify.payload.posterior import Evidence, Point, maximise
+from identify.payload.posterior import FINE, ROUGH, Evidence, Point, maximise
 from identify.payload.prior import ObjectPrior
 from identify.payload.track import Track
 
@@ -47,12 +47,20 @@ def publish(
     bias_sign: float,
     samples: int,
     time: float | None,
+    rough: bool = False,
 ) -> Publication:
-    """The most probable load, with its uncertainty, from `start`."""
+    """The most probable load, with its uncertainty, from `start`; `rough`: soon rather than to the last digit."""
     point = start
     evidence = [track.evidence(point) for track in tracks]
     for done in range(_PASSES):
-        point = maximise(evidence, prior, point, delay_std=delay_std, free_gravity=free_gravity)
+        point = maximise(
+            evidence,
+            prior,
+            point,
+            delay_std=delay_std,
+            free_gravity=free_gravity,
+            decrement=ROUGH if rough else FINE,
+        )
         for track in tracks:
             track.judge(point)
         before, evidence = evidence, [track.evidence(point) for track in tracks]

@@ -47,6 +47,7 @@ class WristScale(Scale):
         self._first_chunk, self._chunk = (samples_in(span, rate_hz) for span in (FIRST_CHUNK_S, CHUNK_S))
         self._estimator = self._new_estimator()
         self._balance = Balance(None if hand is None else hand.ten)
+        self._settling = False
         self._rotation: Array | None = None  # of the wrist at the pick-up
 
     @property
@@ -90,6 +91,7 @@ class WristScale(Scale):
 
     def grasped(self, prior: ObjectPrior | None, *, settling: bool) -> None:
         self._estimator.grasped(prior, chunk=self._first_chunk if settling else self._chunk)
+        self._settling = settling
         if settling:
             self._rotation = None
 
@@ -115,9 +117,10 @@ class WristScale(Scale):
         self._estimator.update(window.samples.time, **motion_of(window.samples))
 
     def estimate(self) -> PayloadEstimate | None:
-        estimate = self._estimator.estimate()
-        if not estimate.samples:
+        """While the arm settles, somebody waits for it, and the doubt is wide in any case: then roughly."""
+        if not self._estimator.samples:
             return None
+        estimate = self._estimator.estimate(rough=self._settling)
         return estimate if self.hand is None else with_hand_doubt(estimate, self.hand)
 
     def belongs(self, window: Window, load: PayloadEstimate) -> bool:

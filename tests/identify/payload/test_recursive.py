@@ -37,6 +37,17 @@ def test_mass_and_centre_of_mass_after_five_seconds_of_motion(followed) -> None:
         assert one.moved.prior_dominated == ()
 
 
+def test_a_rough_estimate_is_the_same_to_a_tenth_of_a_sigma(followed) -> None:
+    for one in followed:
+        until = one.pick_up.time[one.pick_up.picked] + 0.1
+        rough, fine = (
+            follow(one.pick_up, chunk=20, until=until).estimate(rough=hurry) for hurry in (True, False)
+        )
+        assert abs(rough.mass - fine.mass) < 0.1 * fine.std.mass
+        assert rough.std.mass == pytest.approx(fine.std.mass, rel=0.01)
+        assert rough.prior_dominated == fine.prior_dominated
+
+
 def test_largest_principal_moment_within_five_percent(followed) -> None:
     for one in followed:
         body = one.pick_up.body
