@@ -20,10 +20,8 @@ __all__ = ["Hand", "fit_hand", "motion_of", "samples_in", "sensor_of", "with_han
 WIDEST_DELAY_S = 5e-3  # standard deviation of a delay of which nothing is known
 LEAST_DELAY_STD_S = 2e-5
 PASSES = 3  # the delay enters to first order
-LIGHT_MASS_STD, LIGHT_MOMENT_STD = (
-    0.01,
-    0.002,
-)  # [kg], [kg m]: a hand that weighs nothing is known, though not where
+LIGHT_MASS_STD = 0.01  # [kg]: a hand that weighs nothing is known, though not where its weight is
+LIGHT_MOMENT_STD = 0.002  # [kg m]
 TILTED = np.radians(2.0)  # gravity may be so far from what the robot's file says
 TILT_SIGMAS = 5.0
 CHUNK_S = 0.1  # taken at a time: over so long, the noise of accelerations is small beside the wrench's own

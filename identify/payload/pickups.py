@@ -36,9 +36,7 @@ CONFIRM_S = 0.3  # a weight that has not come by then may come when the object l
 BEFORE_S = 0.3  # a slow gripper tells so much later than the weight
 GUARD_S = 0.06  # before what a gripper tells: it samples, so it tells a little late
 FLICKER_S = 0.25  # a gripper that says `open` and still carries the weight after this has not let go
-MOVED_S = (
-    0.2  # of windows that look alike: an empty hand that shows something else than before has a new bias
-)
+MOVED_S = 0.2  # of windows that look alike: an empty hand that shows something new has a new bias
 TOLD_EVERY_S = 0.1
 #: Of the first estimate, while the arm gives way under the load faster than its joints' filtered motion shows:
 SAG_MASS = 0.03  # standard deviation, of the mass
