@@ -90,10 +90,17 @@ class LoadEstimator(ABC):
         """The load as known now; with no sample yet it is the prior. `rough`: soon, to some hundredths of a sigma."""
         if not self._loaded:
             raise ProblemError("no load to estimate: the gripper is empty; call grasped() at the pick-up")
-        start = self._published.point if self._published else self._start()
-        self._published = publish(
+        point = self._published.point if self._published else self._start()
+        if self._prior.dimensions is not None or self._prior.density is not None:
+            # A shape that is far from the object's would take the data for noise: what noise is, they say without it.
+            point = self._publish(self._prior.without_shape, point, rough).point
+        self._published = self._publish(self._prior, point, rough)
+        return self._published.estimate
+
+    def _publish(self, prior: ObjectPrior, start: Point, rough: bool) -> Publication:
+        return publish(
             self._tracks,
-            self._prior,
+            prior,
             start,
             frame=self._frame,
             delay_std=self._delay_std,
@@ -103,7 +110,6 @@ class LoadEstimator(ABC):
             time=self._time,
             rough=rough,
         )
-        return self._published.estimate
 
     def _add(self, table: Array) -> None:
         """Samples (N, k), time first."""

@@ -83,11 +83,11 @@ def _warnings(principal: PrincipalInertia) -> tuple[str, ...]:
     if not all(principal.measured):
         which = ", ".join(str(k + 1) for k in range(3) if not principal.measured[k])
         lines.append(
-            f"principal moments {which}: the motion does not tell; turn the wrist faster about more axes"
+            f"principal moments {which} and their axes: the motion does not tell; turn the wrist faster about more axes"
         )
     for k in range(3):
         i, j = sorted(((k + 1) % 3, (k + 2) % 3))
-        if principal._loose(k):
+        if principal._loose(k) and principal.measured[i] and principal.measured[j]:
             lines.append(
                 f"principal axes {i + 1} and {j + 1}: their moments are too alike ({principal.moments[i]:.3g} and "
                 f"{principal.moments[j]:.3g} kg m2; the axes may be turned by {np.degrees(principal.angle_std[k]):.0f} "

@@ -11,7 +11,7 @@ centre of mass by a normal distribution.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,9 @@ __all__ = ["ObjectPrior", "PriorScale"]
 
 _DENSITY = 1000.0  # [kg/m3]: between packed goods (300) and metal parts (8000), nearer to the lighter
 _VAGUE_SHAPE = 4.5  # log; nu = 0.1: gives way to any data
+_DENSE_SHAPE = (
+    1.5  # log; of a density alone: a ball is the least, and a rod ten times as long as thick has 27 times it
+)
 _VAGUE_MASS = 5.0  # log; 1 kg, a factor of 150 either way
 _REACH = 0.3  # [m]; how far from a gripper's sensor a centre of mass can be
 _BEATEN_IF_GIVEN = 1 / 3  # a standard deviation below this part of the prior's is a measurement
@@ -61,8 +64,8 @@ class ObjectPrior:
 
     `dimensions` [m] (3,) of its box along the axes of `rotation` (object to sensor frame; None: any orientation);
     `density` [kg/m3]; `com` [m] (3,) in the sensor frame with `com_std` [m]. Mass is known if both dimensions and
-    density are, to a factor exp(`mass_spread`); the shape is known to a factor exp(`shape_spread`) in each
-    second moment.
+    density are, to a factor exp(`mass_spread`); the shape is known by dimensions, to a factor exp(`shape_spread`) in
+    each second moment. A density alone says how much room there is, not of what shape.
     """
 
     dimensions: ArrayLike | None = None
@@ -116,7 +119,9 @@ class ObjectPrior:
     @property
     def weight(self) -> float:
         """nu: how much the shape counts."""
-        return 2.0 / (self.shape_spread if self._shape_given else _VAGUE_SHAPE) ** 2
+        if self.dimensions is not None:
+            return 2.0 / self.shape_spread**2
+        return 2.0 / (_VAGUE_SHAPE if self.density is None else _DENSE_SHAPE) ** 2
 
     @property
     def mass_exponent(self) -> float:
@@ -124,8 +129,9 @@ class ObjectPrior:
         return 0.0 if self.dimensions is not None else 2.0 / 3.0
 
     @property
-    def _shape_given(self) -> bool:
-        return self.dimensions is not None or self.density is not None
+    def without_shape(self) -> ObjectPrior:
+        """The same, of an object of any shape."""
+        return replace(self, dimensions=None, density=None, rotation=None)
 
     def gyration(self, mass: float) -> Array:
         """G0 [m2], shape (3, 3): of an even box, or of a ball with that mass."""
@@ -150,7 +156,7 @@ class ObjectPrior:
             given.append("mass")
         if self.com is not None:
             given.append("com")
-        if self._shape_given:
+        if self.dimensions is not None:
             moment_scale = spread = self.shape_spread * expected
             given.append("inertia")
         return PriorScale(mass_scale, com_scale, moment_scale, spread, tuple(given))

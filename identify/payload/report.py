@@ -62,7 +62,7 @@ class Reporter:
         if self._by == "wrist sensor":
             facts["sensor_frame"] = _plain(frames.sensor)
         facts["controllers"] = _controllers(frames.flange)
-        facts["notes"] += [*facts.pop("warnings"), *frames.principal.warnings]
+        facts["notes"] += [*facts.pop("warnings"), *_untold(frames.flange), *frames.principal.warnings]
         if self._library:
             facts["recognition"] = _recognition(recognise(frames.flange, self._library))
         if pickup.by_joints is not None:
@@ -91,6 +91,14 @@ def _principal(frames: PayloadFrames) -> dict[str, Any]:
         "measured": list(principal.measured),
         "axes_defined": list(principal.axes_defined),
     }
+
+
+def _untold(flange: PayloadEstimate) -> list[str]:
+    if "com" not in flange.prior_dominated:
+        return []
+    return [
+        "centre of mass: the motion does not tell all of it; turn the wrist before a controller is given it"
+    ]
 
 
 def _controllers(flange: PayloadEstimate) -> dict[str, Any]:

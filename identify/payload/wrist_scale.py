@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from identify.arrays import Array
+from identify.arrays import Array, frozen
 from identify.payload.align import Samples, joined
 from identify.payload.balance import Balance, window_rows
 from identify.payload.estimate import PayloadEstimate
@@ -19,7 +20,9 @@ from identify.payload.scale import Scale, Window
 __all__ = ["WristScale"]
 
 FIRST_CHUNK_S = 0.02  # samples whose mean the first estimate is made of
-_TURNED = np.cos(0.01)  # by which the wrist may turn where nothing is known of the hand
+_TURNED_BY = 0.01  # [rad] by which the wrist may turn where nothing is known of the hand
+_UNKNOWN_MOMENT = 0.5  # [N m] of such a hand about the sensor: 1 kg, 5 cm away
+_REACH = 0.3  # [m]: how far from the sensor a load may be
 _LIGHT_FORCE = 0.3  # [N]
 _LIGHT = 0.3  # of the load's weight
 _STEADY = np.array([0.1] * 3 + [0.01] * 3)  # [N], [N m] rms of windows over which nothing changes
@@ -106,7 +109,7 @@ class WristScale(Scale):
         if self.hand is not None or self._rotation is None:
             return None
         cosine = (np.trace(self._rotation.T @ window.samples.wrist.rotation[-1]) - 1) / 2
-        if cosine >= _TURNED:
+        if cosine >= np.cos(_TURNED_BY):
             return None
         return (
             "nothing is known of the bare hand, so only the time before the wrist turned counts; "
@@ -121,7 +124,17 @@ class WristScale(Scale):
         if not self._estimator.samples:
             return None
         estimate = self._estimator.estimate(rough=self._settling)
-        return estimate if self.hand is None else with_hand_doubt(estimate, self.hand)
+        return self._without_hand(estimate) if self.hand is None else with_hand_doubt(estimate, self.hand)
+
+    def _without_hand(self, estimate: PayloadEstimate) -> PayloadEstimate:
+        """What little the wrist moves, the unknown hand moves with it: where the load is along gravity is not told."""
+        assert self._rotation is not None
+        down = self._rotation.T @ self._gravity
+        along = np.outer(down, down) * (_REACH**2 / (down @ down))
+        across = np.eye(3) * (_UNKNOWN_MOMENT * _TURNED_BY / (estimate.mass * STANDARD_GRAVITY)) ** 2
+        covariance = estimate.covariance.copy()
+        covariance[1:4, 1:4] += along + across
+        return replace(estimate, covariance=frozen(covariance))
 
     def belongs(self, window: Window, load: PayloadEstimate) -> bool:
         if self.hand is None and np.abs(window.samples.wrist.linear_acceleration).max() > _AT_REST:

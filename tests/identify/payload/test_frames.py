@@ -86,7 +86,8 @@ def test_moments_that_the_motion_does_not_tell() -> None:
     principal = principal_inertia(measured(turned([4e-3, 3e-3, 2e-3])[0], moving=False)[0])
     assert principal.measured == (False, False, False)
     assert np.all(np.isinf(principal.std))
-    assert "does not tell" in principal.warnings[0]
+    (warning,) = principal.warnings
+    assert "does not tell" in warning
 
 
 def test_json() -> None:

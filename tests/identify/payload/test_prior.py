@@ -45,3 +45,10 @@ def test_mass_is_known_from_dimensions_and_density_together() -> None:
 def test_what_is_wrong_is_said(arguments, message) -> None:
     with pytest.raises(ProblemError, match=message):
         ObjectPrior(**arguments)
+
+
+def test_a_density_alone_is_no_shape() -> None:
+    dense, box = ObjectPrior(density=7850.0), ObjectPrior(dimensions=(0.1, 0.1, 0.1), density=7850.0)
+    assert dense.scale(1.0, 1e-3).given == ()
+    assert dense.weight < box.weight
+    assert box.without_shape.dimensions is None

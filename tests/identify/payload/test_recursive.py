@@ -250,3 +250,14 @@ def test_what_is_wrong_is_said(simulator) -> None:
         WristSensor(delay_std=-1.0)
     with pytest.raises(ProblemError, match="memory_s"):
         PayloadEstimator(memory_s=0.0)
+
+
+@pytest.mark.parametrize("density", [7850.0, 20000.0])
+def test_a_density_says_nothing_of_the_shape(simulator, density: float) -> None:
+    """A hammer is of steel, and no ball: with its density its inertia is measured as well as without."""
+    run = simulator.pick_up(4, mass=1.5)
+    body = run.body
+    largest = np.linalg.eigvalsh(body.inertia(body.com))[-1]
+    found = follow(run, prior=ObjectPrior(density=density)).estimate()
+    assert found.marks["inertia"] == "measured"
+    assert np.linalg.eigvalsh(found.inertia_com)[-1] == pytest.approx(largest, rel=0.05)

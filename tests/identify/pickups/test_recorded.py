@@ -14,6 +14,7 @@ from heft.configs import CONFIGS
 from identify.consistency import consistency
 from identify.payload.arm import ArmModel
 from identify.payload.pickups import End
+from identify.payload.prior import ObjectPrior
 from identify.payload.recorded import weigh_recording
 from identify.recorded import robot_of
 from identify.robot import Robot
@@ -126,8 +127,10 @@ def test_without_bare_motion_the_hand_is_unknown_and_the_mass_is_known(tmp_path:
     (facts,) = weighed.to_dict()["payloads"]
     assert weighed.hand is None
     assert facts["mass"] == pytest.approx(run.truth["payloads"][0]["mass"], rel=0.02)
-    assert "inertia" in facts["prior_dominated"]
+    assert set(facts["prior_dominated"]) == {"com", "inertia"}
     assert any("--bare" in note for note in facts["notes"])
+    (boxed,) = weigh_recording(run.file, prior=ObjectPrior(dimensions=(0.1,) * 3)).to_dict()["payloads"]
+    assert "com" in boxed["prior_dominated"]  # whatever is known of the shape
 
 
 @pytest.mark.slow
