@@ -91,6 +91,11 @@ class JointScale(Scale):
         while self._bare and self._bare[0][0][0] < self._bare[-1][0][-1] - KEPT_S:
             self._bare.popleft()
 
+    def moved(self, windows: Sequence[Window]) -> bool:
+        """An empty hand that looks like a load for a while is what the arm's model misses, and counts as that."""
+        self.learn(windows)
+        return True
+
     def grasped(self, prior: ObjectPrior | None, *, settling: bool) -> None:
         """Noise as the bare windows show it; offsets that dry friction moves."""
         noise = np.maximum(self._spread * np.sqrt(self._length), 1e-4)

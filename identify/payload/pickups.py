@@ -340,18 +340,20 @@ class PickupFollower:
     # -- the end of a pick-up -----------------------------------------------------------------------------------------
 
     def _letting_go(self, pickup: Pickup, window: Window, news: list[Pickup]) -> None:
-        """The gripper says that it is open: it is, if the weight is gone."""
+        """The gripper says that it is open: it is, if the weight is gone, or the scale too blunt to know better."""
         assert self._open_at is not None
         if window.time < self._open_at:
             return
         mass = 0.0 if pickup.latest is None else pickup.latest.estimate.mass
-        if self._scale.light(window, mass) or self._scale.unsure(window):
+        late = window.end - self._open_at > FLICKER_S
+        gone = self._scale.light(window, mass) or (late and not self._scale.sharp)
+        if gone or self._scale.unsure(window):
             self._tell_last(pickup)
             self._close(pickup, self._open_at, End.RELEASED)
             pickup.t_bare = window.time
             news.append(pickup)
             self._current, self._open_at = None, None
-        elif window.end - self._open_at > FLICKER_S:
+        elif late:
             pickup.notes.append(
                 f"the gripper said that it was open at {self._open_at:.3f} s, but still carried the weight"
             )
@@ -365,7 +367,8 @@ class PickupFollower:
         """Dropped or slipped: wait until the fingers open and the hand is bare."""
         opened = self._open_at is not None and window.time >= self._open_at
         mass = 0.0 if pickup.latest is None else pickup.latest.estimate.mass
-        if (opened or pickup.end is End.DROPPED) and self._scale.light(window, mass):
+        light = self._scale.light(window, mass)
+        if (light and (opened or pickup.end is End.DROPPED)) or (opened and not self._scale.sharp):
             pickup.t_bare = window.time
             self._current, self._open_at = None, None
 
