@@ -29,12 +29,16 @@ class SignalKind(StrEnum):
 
 @dataclass(frozen=True)
 class Signal:
-    """Something that the gripper did at `time` [s], host's clock; `source` is a stream's name, or `mqtt`."""
+    """Something that the gripper did at `time` [s], host's clock; `source` is a stream's name, or `mqtt`.
+
+    `within_s`: so much earlier it may have happened. A stream tells it with its next sample.
+    """
 
     time: float
     kind: SignalKind
     source: str
     target: str | None = None  # what should be there, where the source knows
+    within_s: float = 0.0
 
 
 class GripperSignals:
@@ -42,7 +46,7 @@ class GripperSignals:
 
     def __init__(self, stream: Stream) -> None:
         names = [column.name for column in stream.columns]
-        self._source = stream.name
+        self._source, self._within_s = stream.name, 1.0 / stream.rate_hz
         self._detected = names.index("object.detected")
         self._opening = names.index("fingers.opening") if "fingers.opening" in names else None
         self._held = False
@@ -65,7 +69,8 @@ class GripperSignals:
 
     def _detect(self, t: float, held: bool, signals: list[Signal]) -> None:
         if held != self._held:
-            signals.append(Signal(t, SignalKind.HELD if held else SignalKind.OPEN, self._source))
+            kind = SignalKind.HELD if held else SignalKind.OPEN
+            signals.append(Signal(t, kind, self._source, within_s=self._within_s))
             self._lost, self._narrowest = not held, np.inf
         self._held = held
 

@@ -36,6 +36,7 @@ CONFIRM_S = 0.3  # a weight that has not come by then may come when the object l
 BEFORE_S = 0.3  # a slow gripper tells so much later than the weight
 GUARD_S = 0.06  # before what a gripper tells: it samples, so it tells a little late
 FLICKER_S = 0.25  # a gripper that says `open` and still carries the weight after this has not let go
+LATE = 1.5  # times the gripper's own period: its samples come a little unevenly
 MOVED_S = 0.2  # of windows that look alike: an empty hand that shows something new has a new bias
 TOLD_EVERY_S = 0.1
 #: Of the first estimate, while the arm gives way under the load faster than its joints' filtered motion shows:
@@ -111,6 +112,7 @@ class PickupFollower:
         self._surest: Estimated | None = None  # of the estimates of what is held
         self._open_at: float | None = None  # the gripper says that it has let go; the weight decides
         self._told = -np.inf
+        self._late_s = 0.0  # so long a weight may be gone before the gripper tells that it has let go
         self._count = 0
         self.finished: list[Pickup] = []
         if before is not None:
@@ -205,6 +207,7 @@ class PickupFollower:
             return
         self._count += 1
         self._current = Pickup(self._count, signal.time, signal.source, signal.target)
+        self._late_s = LATE * signal.within_s
         if not self._scale.ready:
             self._current.notes.append(
                 "the gripper held it when the data began, so its weight cannot be told"
@@ -272,7 +275,8 @@ class PickupFollower:
         self._scale.hold(window)
         if self._strange(pickup, window):
             self._suspects.append(window)
-            if len(self._suspects) >= self._scale.suspects:
+            missing_s = window.end - self._suspects[0].time
+            if len(self._suspects) >= self._scale.suspects and missing_s >= self._late_s:
                 self._changed(pickup, news)
             return
         self._held_back.extend([*self._suspects, window])

@@ -103,6 +103,18 @@ def test_dropped() -> None:
     assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
 
 
+@pytest.mark.parametrize(("late", "end"), [(0.05, End.RELEASED), (0.2, End.DROPPED)])
+def test_a_gripper_that_tells_seldom_has_let_go_all_the_same(late: float, end: End) -> None:
+    """At 20 Hz the weight may be gone for 50 ms before it says so."""
+    one = follower()
+    for time, kind in ((1.0, HELD), (2.0 + late, OPEN)):
+        one.signal(Signal(time, kind, "gripper.state", within_s=0.05))
+    one.take(standing(3.0, [(1.0, 2.0, LOAD)]))
+    (pickup,) = one.finish()
+    assert pickup.end is end
+    assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
 def test_slipped() -> None:
     moved = LOAD.copy()
     moved[1] += 0.03
