@@ -21,7 +21,7 @@ from heft.terminal.model import describe_result
 from identify.consistency import Level
 from identify.estimators import METHODS
 from identify.recorded import identify_recordings
-from identify.report import Evidence, write_figures, write_report
+from identify.report import Evidence, verdict, write_figures, write_report
 from identify.result import Result
 from identify.robot import Robot
 
@@ -128,6 +128,8 @@ def present(
     """Print the model that was written to `path`, and write its report beside it; a summary for JSON."""
     describe_result(result, path, console)
     evidence = Evidence.of_recordings(result, files, validate)
+    found = verdict(result, evidence)
+    console.print(f"verdict   {found.headline}", markup=False)
     report = write_report(result, path.with_name("report.html"), evidence)
     console.print(f"report    {report}", markup=False)
     drawn = write_figures(result, path.with_name("figures"), evidence) if figures else []
@@ -144,6 +146,7 @@ def present(
         "condition_number": result.condition_number,
         "total_mass": result.total_mass,
         "warnings": list(result.warnings),
+        "verdict": {"grade": found.grade, "headline": found.headline},
         "result": str(path),
         "report": str(report),
         **({"figures": [str(figure) for figure in drawn]} if figures else {}),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
+from identify.errors import ResultError
 from identify.report.arm import arm_section
 from identify.report.cutoff import cutoff_section
 from identify.report.evidence import Evidence
@@ -27,10 +29,16 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def write_report(result: Result, path: Path | str, evidence: Evidence | None = None) -> Path:
-    """Write the report of a result; without evidence it has no torques and says nothing of recordings."""
+    """Write the report of a result, whole or not at all; without evidence it has no torques and no recordings."""
     path = Path(path)
-    path.write_text(render(result, evidence or Evidence()), encoding="utf-8")
-    return path
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(render(result, evidence or Evidence()), encoding="utf-8")
+        return draft.replace(path)
+    except OSError as exc:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise ResultError(f"{path}: cannot be written: {exc.strerror}; choose another place") from exc
 
 
 def render(result: Result, evidence: Evidence) -> str:

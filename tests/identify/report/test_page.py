@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from identify.consistency import LEVELS
+from identify.errors import ResultError
 from identify.report import Evidence, write_report
 from identify.report.page import render
 from identify.result import Parameters
@@ -173,3 +174,12 @@ def test_plotting_is_done_here_only_and_loaded_when_asked_for() -> None:
     code = "import sys, identify.report; print('matplotlib' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == "False"
+
+
+def test_a_report_is_written_whole_or_not_at_all(result, tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match=r"report\.html: cannot be written: .*; choose another place"):
+        write_report(result, tmp_path / "nowhere" / "report.html")
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(ResultError, match="cannot be written"):
+        write_report(result, tmp_path / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
