@@ -198,7 +198,7 @@ def test_the_truth_is_beside_it(run: Run) -> None:
     assert set(truth["clocks"]) == {"arm", "encoders", "wrist", "gripper"}
     (bottle,) = truth["payloads"]
     assert bottle["mass"] == pytest.approx(0.53)
-    assert bottle["com"] == pytest.approx([0.004, -0.002, 0.16])
+    assert bottle["com"] == pytest.approx([0.002, 0.005, 0.151])
     assert np.shape(bottle["inertia"]) == (3, 3)
     pick = next(s for s in run.recording.segments if s.name == "pick")
     assert pick.start_ns <= bottle["t_pick_ns"] <= pick.end_ns + 2_000_000
