@@ -26,6 +26,7 @@ TILTED = np.radians(2.0)  # gravity may be so far from what the robot's file say
 TILT_SIGMAS = 5.0
 CHUNK_S = 0.1  # taken at a time: over so long, the noise of accelerations is small beside the wrench's own
 LEAST_CHUNK = 4  # samples
+GOOD_HZ = 1000.0  # at which noise and drift of a good sensor are known
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,17 @@ def sensor_of(wrench: Array, base: WristSensor | None = None) -> WristSensor:
     return replace(base or WristSensor(), force_noise=max(force, 1e-4), torque_noise=max(torque, 1e-6))
 
 
+def _drifting(sensor: WristSensor, rate_hz: float) -> WristSensor:
+    """A sensor that is noisier than a good one drifts more, too: taken to be by as much.
+
+    It also takes longer to see where its bias has gone, and one that is believed to stay would be believed too long.
+    """
+    good, since = WristSensor(), np.sqrt(GOOD_HZ / rate_hz)
+    force = max(1.0, since * sensor.force_noise / good.force_noise)
+    torque = max(1.0, since * sensor.torque_noise / good.torque_noise)
+    return replace(sensor, force_drift=force * sensor.force_drift, torque_drift=torque * sensor.torque_drift)
+
+
 def samples_in(span_s: float, rate_hz: float) -> int:
     """How many samples an estimator takes at a time, for chunks of `span_s` [s]."""
     return max(LEAST_CHUNK, round(span_s * rate_hz))
@@ -110,8 +122,9 @@ def _fitted(
         part = samples(delay)
         if len(part) < 200:
             return None
-        sensor = replace(sensor_of(part.shown, base), delay_std=spread)
-        chunk = samples_in(CHUNK_S, 1.0 / float(np.median(np.diff(part.time))))
+        rate_hz = 1.0 / float(np.median(np.diff(part.time)))
+        sensor = replace(_drifting(sensor_of(part.shown, base), rate_hz), delay_std=spread)
+        chunk = samples_in(CHUNK_S, rate_hz)
         estimator = PayloadEstimator(sensor, gravity=gravity, chunk=chunk)
         estimator.grasped()
         estimator.update(part.time, **motion_of(part))

@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from identify.payload.align import Samples
 from identify.payload.hand import Hand, fit_hand
+from identify.payload.recursive import WristSensor
 from identify.payload.wrench import differential_terms
 from identify.payload.wrist import WristMotion
 
@@ -17,7 +18,9 @@ HEAVY = np.array([0.8, 0.002, -0.001, 0.04, 0.003, 0.0, 0.003, 0.0, 0.0, 0.001])
 RATES = (100.0, 1000.0)
 
 
-def turning(ten: np.ndarray, gravity: np.ndarray, rate_hz: float = 1000.0, size: float = 1.0) -> Samples:
+def turning(
+    ten: np.ndarray, gravity: np.ndarray, rate_hz: float = 1000.0, size: float = 1.0, noisy: float = 1.0
+) -> Samples:
     """Five seconds of a wrist that turns about all axes with this in it, as a noisy sensor with a bias shows it."""
     t = np.arange(round(5 * rate_hz)) / rate_hz
     w = 2 * np.pi * np.array([0.4, 0.6, 0.8])
@@ -30,7 +33,7 @@ def turning(ten: np.ndarray, gravity: np.ndarray, rate_hz: float = 1000.0, size:
     zero = np.zeros_like(velocity)
     R = rotation.as_matrix()
     rows = differential_terms(R, velocity, acceleration, zero).regressor(gravity)
-    noise = np.random.default_rng(1).standard_normal((len(t), 6)) * ([0.05] * 3 + [0.002] * 3)
+    noise = noisy * np.random.default_rng(1).standard_normal((len(t), 6)) * ([0.05] * 3 + [0.002] * 3)
     wrench = rows @ ten + np.array([1.0, -2.0, 0.5, 0.1, 0.0, -0.05]) + noise
     none = np.zeros((len(t), 7))
     return Samples(t, wrench, WristMotion(R, velocity, acceleration, zero), none, none, none)
@@ -69,3 +72,13 @@ def test_a_hand_that_weighs_nothing_is_known_too() -> None:
 @pytest.mark.parametrize("ten", [HEAVY, np.zeros(10)])
 def test_without_motion_nothing_is_known(ten: np.ndarray) -> None:
     assert fitted(turning(ten, DOWN, size=0.0), DOWN) is None
+
+
+def test_a_noisy_sensor_is_not_believed_to_stay() -> None:
+    """Its bias is seen late: believed to stay, it would take the weight with it wherever it goes."""
+    good, noisy = (fitted(turning(HEAVY, DOWN, noisy=size), DOWN) for size in (1.0, 4.0))
+    assert good is not None
+    assert noisy is not None
+    assert good.sensor.force_drift == pytest.approx(WristSensor().force_drift, rel=0.05)
+    assert noisy.sensor.force_drift == pytest.approx(4 * WristSensor().force_drift, rel=0.05)
+    assert noisy.sensor.torque_drift == pytest.approx(4 * WristSensor().torque_drift, rel=0.05)
