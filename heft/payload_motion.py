@@ -58,7 +58,7 @@ class WristMotions(Observer):
         self._held = False
         self._begun = False
         self._bare = False  # the bare hand moves
-        self._number = 0  # of the last pick-up that there was a motion for, or a reason why not
+        self._number = 0  # of the last pick-up that there was a motion for
         self._playing: set[asyncio.Task[None]] = set()
 
     def block(self, block: Block) -> None:
@@ -84,17 +84,16 @@ class WristMotions(Observer):
         if pickup.end is not None:
             if pickup.number == self._number:
                 self._standby.cease()
+            elif self._thinker.lacks_hand and pickup.t_pick is not None and pickup.source != MQTT:
+                self._say(f"pick-up {pickup.number} was weighed at rest only: {_UNKNOWN_HAND}")
             return
         if self._bare:
             self._bare = False
             self._standby.cease()
-        if pickup.number == self._number or pickup.source == MQTT:
-            return
+        if pickup.number == self._number or pickup.source == MQTT or self._thinker.lacks_hand:
+            return  # the hand may just be being learned
         self._number = pickup.number
-        if self._thinker.lacks_hand:
-            self._say(f"pick-up {pickup.number} is weighed at rest only: {_UNKNOWN_HAND}")
-        else:
-            self._play()
+        self._play()
 
     def _play(self) -> None:
         task = asyncio.create_task(self._excite(), name="wrist motion")

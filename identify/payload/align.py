@@ -164,10 +164,6 @@ class Aligner:
             interpolate(time, values, float(start), self._step, out)
             even.add(start + self._step * np.arange(count), out.T)
 
-    def begin_after(self, time: float) -> None:
-        """Samples stamped up to `time` [s] are not told again."""
-        self._last = max(self._last, time)
-
 
 class _Series:
     """Values over time that grow at one end and are forgotten at the other."""

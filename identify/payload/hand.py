@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from identify.payload.covariance import GRAVITY_DIFFERS
 from identify.payload.estimate import PayloadEstimate
 from identify.payload.recursive import PayloadEstimator, WristSensor
 
-__all__ = ["Hand", "fit_hand", "motion_of", "samples_in", "sensor_of", "with_hand_doubt"]
+__all__ = ["Hand", "fit_hand", "fitting", "motion_of", "samples_in", "sensor_of", "with_hand_doubt"]
+
+T = TypeVar("T")
 
 WIDEST_DELAY_S = 5e-3  # standard deviation of a delay of which nothing is known
 LEAST_DELAY_STD_S = 2e-5
@@ -27,6 +29,9 @@ TILT_SIGMAS = 5.0
 CHUNK_S = 0.1  # taken at a time: over so long, the noise of accelerations is small beside the wrench's own
 LEAST_CHUNK = 4  # samples
 GOOD_HZ = 1000.0  # at which noise and drift of a good sensor are known
+
+#: Work that is done a bit at a time: whoever has nothing better to do goes on with it.
+Work = Generator[None, None, T]
 
 
 @dataclass(frozen=True)
@@ -105,21 +110,46 @@ def fit_hand(
     `gravity` None: its direction is found too (a wall-mounted arm of which the robot's file does not know). It is also
     found where the motion contradicts the one that is given; the hand then has a `gravity`.
     """
-    free = _fitted(samples, None, base)
+
+    def at_once(delay_s: float) -> Work[Samples]:
+        yield
+        return samples(delay_s)
+
+    work = fitting(at_once, gravity, base=base)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            hand: Hand | None = end.value
+            return hand
+
+
+def fitting(
+    samples: Callable[[float], Work[Samples]],
+    gravity: Array | None,
+    *,
+    base: WristSensor | None = None,
+    step: int | None = None,
+) -> Work[Hand | None]:
+    """The same a bit at a time, `step` samples each."""
+    free = yield from _fitted(samples, None, base, step)
     if gravity is None or (free is not None and _contradicts(free, gravity)):
         return free
-    return _fitted(samples, gravity, base)
+    return (yield from _fitted(samples, gravity, base, step))
 
 
 def _fitted(
-    samples: Callable[[float], Samples], gravity: Array | None, base: WristSensor | None
-) -> Hand | None:
+    samples: Callable[[float], Work[Samples]],
+    gravity: Array | None,
+    base: WristSensor | None,
+    step: int | None,
+) -> Work[Hand | None]:
     """The hand as a load, with the delay as one more unknown, and once more about the delay that was found."""
     delay, spread = 0.0, WIDEST_DELAY_S
     found: PayloadEstimate | None = None
     sensor = WristSensor()
     for _ in range(PASSES):
-        part = samples(delay)
+        part = yield from samples(delay)
         if len(part) < 200:
             return None
         rate_hz = 1.0 / float(np.median(np.diff(part.time)))
@@ -127,9 +157,13 @@ def _fitted(
         chunk = samples_in(CHUNK_S, rate_hz)
         estimator = PayloadEstimator(sensor, gravity=gravity, chunk=chunk)
         estimator.grasped()
-        estimator.update(part.time, **motion_of(part))
+        for start in range(0, len(part), step or len(part)):
+            piece = part.part(slice(start, start + (step or len(part))))
+            estimator.update(piece.time, **motion_of(piece))
+            yield
         found = estimator.estimate()
         delay += found.delay
+        yield
     assert found is not None
     by_y = derivative_by_moments(found.body)
     covariance = by_y @ found.covariance @ by_y.T

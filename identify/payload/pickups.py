@@ -86,8 +86,7 @@ class Pickup:
 class PickupFollower:
     """Samples and signals in, pick-ups out, weighed by `scale`.
 
-    `told_every_s`: how often an estimate is made of what is held. `before`: one that knew less, whose signals and
-    numbers are taken over.
+    `told_every_s`: how often an estimate is made of what is held. `count`: of pick-ups that others have followed.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class PickupFollower:
         *,
         prior: ObjectPrior | None = None,
         told_every_s: float = TOLD_EVERY_S,
-        before: PickupFollower | None = None,
+        count: int = 0,
     ) -> None:
         self._scale, self._prior = scale, prior
         self._told_every_s = told_every_s
@@ -113,10 +112,8 @@ class PickupFollower:
         self._open_at: float | None = None  # the gripper says that it has let go; the weight decides
         self._told = -np.inf
         self._late_s = 0.0  # so long a weight may be gone before the gripper tells that it has let go
-        self._count = 0
+        self._count = count
         self.finished: list[Pickup] = []
-        if before is not None:
-            self._count, self._signals = before._count, before._signals
 
     @property
     def current(self) -> Pickup | None:
@@ -127,6 +124,16 @@ class PickupFollower:
     def carried(self) -> bool:
         """Whether a weight has been confirmed and is still there."""
         return self._current is not None and self._current.t_pick is not None and self._current.end is None
+
+    @property
+    def count(self) -> int:
+        """Pick-ups so far, with the present one."""
+        return self._count
+
+    @property
+    def waiting(self) -> tuple[Signal, ...]:
+        """Signals whose time has not come."""
+        return tuple(self._signals)
 
     def signal(self, signal: Signal) -> None:
         """The gripper did something; in the order of time per source."""

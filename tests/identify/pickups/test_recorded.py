@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from daq.recording import Recording
 from drivers.sim.inertia import Inertia
 from heft.configs import CONFIGS
 from identify.consistency import consistency
 from identify.payload.arm import ArmModel
+from identify.payload.live import LivePayload
 from identify.payload.pickups import End
 from identify.payload.prior import ObjectPrior
 from identify.payload.recorded import weigh_recording
@@ -136,12 +139,22 @@ def test_without_bare_motion_the_hand_is_unknown_and_the_mass_is_known(tmp_path:
 @pytest.mark.slow
 def test_bare_motion_after_the_pickup_tells_the_hand_as_well(tmp_path: Path, bench: Any) -> None:
     steps = bench.steps_for("hammer", bare=False, seconds=2.0)
-    run = bench.record(tmp_path, steps + bench.steps_for("hammer", seconds=2.0)[:2])
+    bare = [*bench.steps_for("hammer", seconds=2.0)[:2], {"name": "rest", "wait": 1.0}]
+    run = bench.record(tmp_path, steps + bare)
     weighed = weigh_recording(run.file)
     (facts,), (truth,) = weighed.to_dict()["payloads"], run.truth["payloads"]
     assert weighed.hand is not None
     assert facts["mass"] == pytest.approx(truth["mass"], rel=0.005)
     assert facts["com"] == pytest.approx(truth["com"], abs=1e-3)
+    recording = Recording.open(run.file)
+    live = LivePayload(recording.streams, robot_of(run.file))
+    names = (live.names.position, live.names.wrench, live.names.gripper)
+    for block in heapq.merge(*map(recording.blocks, names), key=lambda block: block.host_ns[-1]):
+        live.take([block])
+    assert live.hand is not None  # from what it did alone, not with the hammer
+    assert live.hand.mass == pytest.approx(
+        run.truth["hand"]["mass"], abs=5 * live.hand.covariance[0, 0] ** 0.5
+    )
 
 
 @pytest.mark.slow
