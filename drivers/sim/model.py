@@ -1,4 +1,4 @@
-"""From a robot's MJCF to MuJoCo models of the plant: true inertias, a grasped load, flexible joints.
+"""From a robot's MJCF or URDF to MuJoCo models of the plant: true inertias, a grasped load, flexible joints.
 
 A grasp compiles the object into the hand's body: no weld, no constraint, and nothing that MuJoCo derives at compile
 time can be stale. What the file says about friction, actuators, contact and sensors is left out: friction belongs to
@@ -162,6 +162,9 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = Fa
     except ValueError as exc:
         raise OptionError(f"model: {robot.model} cannot be read by MuJoCo: {exc}") from exc
     spec.option.gravity = robot.gravity
+    spec.compiler.fusestatic = (
+        False  # links that a URDF file fixes to others keep their names: hand, sensor, flange
+    )
     for name in robot.locked:
         spec.delete(_found(spec.joint(name), "joint", name, robot))
     unused = [
@@ -188,14 +191,27 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = Fa
         if not keep_friction:
             joint.damping = 0.0 * joint.damping
             joint.frictionloss = 0.0
-    for kind, find, wanted in (
-        ("site", spec.site, robot.flange),
-        ("site", spec.site, robot.sensor),
-        ("body", spec.body, robot.hand),
-    ):
-        if wanted is not None:
-            _found(find(wanted), kind, wanted, robot)
+    for wanted in (robot.flange, robot.sensor):
+        if wanted is not None and spec.site(wanted) is None:  # in URDF every frame is a link
+            _found(spec.body(wanted), "site", wanted, robot).add_site(name=wanted)
+    if robot.hand is not None:
+        hand = _found(spec.body(robot.hand), "body", robot.hand, robot)
+        _check_sensor(spec, robot, hand)
     return spec
+
+
+def _check_sensor(spec: Any, robot: SimRobot, hand: Any) -> None:
+    """A wrist sensor feels what its body carries: the hand must be that body, or hang on it."""
+    if robot.sensor is None:
+        return
+    place, body = spec.site(robot.sensor).parent.name, hand
+    while body.name not in (place, spec.worldbody.name):
+        body = body.parent
+    if body.name != place:
+        raise OptionError(
+            f"sensor: {robot.sensor!r} is fixed to {place!r} in {robot.model.name}, which does not carry the hand "
+            f"{robot.hand!r}: it would feel nothing; put it between arm and hand"
+        )
 
 
 def _found(element: Any, kind: str, name: str, robot: SimRobot) -> Any:

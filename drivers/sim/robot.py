@@ -40,9 +40,9 @@ class SimJoint:
 
 @dataclass(frozen=True, slots=True)
 class SimRobot:
-    """A robot as an MJCF file with its joints in order.
+    """A robot as an MJCF or URDF file with its joints in order.
 
-    `flange` and `sensor` are sites; `hand` is the body that a grasped object becomes part of, and whose interaction
+    `flange` and `sensor` are sites (in URDF, links); `hand` is the body that a grasped object becomes part of, and whose interaction
     force with its parent the sensor measures. `locked` joints are held still in the position they have in the file.
     """
 
