@@ -42,8 +42,9 @@ class SimJoint:
 class SimRobot:
     """A robot as an MJCF or URDF file with its joints in order.
 
-    `flange` and `sensor` are sites (in URDF, links); `hand` is the body that a grasped object becomes part of, and whose interaction
-    force with its parent the sensor measures. `locked` joints are held still in the position they have in the file.
+    `flange` and `sensor` are sites (in URDF, links); `hand` is the body that a grasped object becomes part of. The
+    sensor measures what its body, which carries the hand, exerts on its parent. `locked` joints are held still in the
+    position they have in the file.
     """
 
     name: str

@@ -53,5 +53,7 @@ def test_links_that_are_fixed_keep_their_names(tmp_path: Path) -> None:
 
 
 def test_a_sensor_beside_the_hand_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"'ft' is fixed to 'ft' in arm\.urdf, which does not carry the hand"):
+    with pytest.raises(
+        OptionError, match=r"'ft' is fixed to 'ft' in arm\.urdf, which does not carry the hand"
+    ):
         read_structure(robot(tmp_path, tool_on="flange"))
