@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, Self
@@ -136,5 +135,4 @@ def _begin(
 def _think(blocks: list[Block], signals: list[Signal]) -> tuple[list[Pickup], Hand | None]:
     for one in signals:
         _Mind.live.signal(one)
-    news = _Mind.live.take(blocks)
-    return [replace(pickup, estimates=[]) for pickup in news], _Mind.live.hand
+    return _Mind.live.take(blocks), _Mind.live.hand

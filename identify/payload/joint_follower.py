@@ -55,6 +55,10 @@ class JointFollower:
         samples = self._aligner.ready()
         return [] if samples is None else self._follower.take(samples)
 
+    def forget(self) -> None:
+        """What is over."""
+        self._follower.forget()
+
     def finish(self) -> tuple[Pickup, ...]:
         """The data end: all pick-ups, in the order of time."""
         return tuple(sorted(self._follower.finish(), key=lambda pickup: pickup.t_signal))

@@ -90,7 +90,7 @@ class LivePayload:
             follower.signal(signal)
 
     def take(self, blocks: Iterable[Block]) -> list[Pickup]:
-        """The next blocks, of any streams; pick-ups of which there is something new."""
+        """The next blocks, of any streams; pick-ups of which there is something new (latest estimate only)."""
         for block in blocks:
             self._take(block)
         news = self._followers[0].take()
@@ -99,6 +99,8 @@ class LivePayload:
                 pickup.by_joints = self._joints.of(pickup)
             if not news:  # nobody is waiting
                 self._joints.take()
+        for follower in self._followers if news else ():
+            follower.forget()
         return news
 
     def _take(self, block: Block) -> None:

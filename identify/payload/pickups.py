@@ -42,6 +42,7 @@ TOLD_EVERY_S = 0.1
 #: Of the first estimate, while the arm gives way under the load faster than its joints' filtered motion shows:
 SAG_MASS = 0.03  # standard deviation, of the mass
 SAG_COM = 0.02  # [m]
+_REMEMBERED = 3  # pick-ups
 CHANGED = 0.03  # of the mass, by which an estimate has left the surest one
 
 
@@ -150,6 +151,12 @@ class PickupFollower:
             self._window(table.part(slice(start, start + length)), news)
         self._rest = [table.part(slice(whole, None))] if whole < len(table) else []
         return news
+
+    def forget(self) -> None:
+        """All but the last few pick-ups, and all but their latest estimates: for those who follow for days."""
+        del self.finished[:-_REMEMBERED]
+        for pickup in (*self.finished, *([] if self._current is None else [self._current])):
+            pickup.estimates.clear()
 
     def finish(self) -> list[Pickup]:
         """The data end."""

@@ -92,6 +92,10 @@ class WristFollower:
             self._watch_motion(samples)
         return news
 
+    def forget(self) -> None:
+        """What is over."""
+        self._follower.forget()
+
     def _keep(self, kept: deque[tuple[Array, Array]], time: Array, values: Array) -> None:
         if self.hand is not None:
             kept.clear()

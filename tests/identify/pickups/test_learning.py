@@ -42,6 +42,7 @@ def test_a_pickup_before_the_hand_is_learned_is_told_at_once_and_profits_later(h
     assert last.notes == []
     assert last.latest is not None
     assert last.latest.estimate.prior_dominated == ()
+    assert all(pickup.estimates == [] for _, pickup in news)  # nothing piles up
     assert last.latest.estimate.mass == pytest.approx(truth["mass"], rel=0.005)
 
 
