@@ -43,8 +43,8 @@ class SimRobot:
     """A robot as an MJCF or URDF file with its joints in order.
 
     `flange` and `sensor` are sites (in URDF, links); `hand` is the body that a grasped object becomes part of. The
-    sensor measures what its body, which carries the hand, exerts on its parent. `locked` joints are held still in the
-    position they have in the file.
+    sensor measures the force between its body, which carries the hand, and that body's parent. `locked` joints are held
+    still in the position they have in the file.
     """
 
     name: str
