@@ -105,6 +105,7 @@ class PickupFollower:
         self._rest: list[Samples] = []  # less than a window
         self._pending: deque[Window] = deque()  # bare so far, but the gripper may tell later
         self._strangers: list[Window] = []  # bare by what the gripper tells, not by their weight
+        self._moved_at = -np.inf  # when such windows were last believed [s]
         self._suspects: list[Window] = []
         self._held_back: deque[Window] = deque()  # of the load so far, but the gripper may tell later
         self._current: Pickup | None = None
@@ -197,7 +198,7 @@ class PickupFollower:
             if signal.kind is SignalKind.SHUT:
                 self._shut(signal, news)
             elif signal.kind is SignalKind.HELD:
-                self._held(signal)
+                self._held(signal, news)
             elif self._current is not None and self._open_at is None:
                 self._open_at = signal.time
                 if self._current.t_pick is None:
@@ -205,7 +206,7 @@ class PickupFollower:
                     news.append(self._current)
                     self._current, self._open_at = None, None
 
-    def _held(self, signal: Signal) -> None:
+    def _held(self, signal: Signal, news: list[Pickup]) -> None:
         if self._current is not None and self._current.end is not None and self._open_at is not None:
             self._current, self._open_at = None, None  # lost, opened, and closed again
         if self._current is not None:
@@ -221,6 +222,14 @@ class PickupFollower:
             return
         self._count += 1
         self._current = Pickup(self._count, signal.time, signal.source, signal.target)
+        if signal.time <= self._moved_at:
+            self._current.notes.append(
+                "it was told so late that its weight had been taken for a bias: it cannot be told"
+            )
+            self._close(self._current, signal.time, End.NOTHING)
+            news.append(self._current)
+            self._current = None
+            return
         self._late_s = LATE * signal.within_s
         if not self._scale.ready:
             self._current.notes.append(
@@ -258,6 +267,7 @@ class PickupFollower:
             self._strangers = [*self._strangers, window] if window.bare.strange else []
             if self._strangers and window.end - self._strangers[0].time >= MOVED_S:
                 if self._scale.moved(self._strangers):
+                    self._moved_at = window.end
                     self._pending = deque(self._scale.look(w.samples, begin=False) for w in self._pending)
                 self._strangers = []
 

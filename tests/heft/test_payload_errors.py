@@ -38,6 +38,19 @@ def test_a_rig_that_cannot_weigh(
     assert said in capsys.readouterr().err
 
 
+def test_arming_a_rig_whose_gripper_tells_nothing_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What arrives by MQTT moves nothing, so there would be no motion."""
+    rig = yaml.safe_load(Path(rig_without(tmp_path, "encoders")).read_text(encoding="utf-8"))
+    rig["devices"]["gripper"]["detects"] = False
+    rig["mqtt"] = {"host": "127.0.0.1", "port": 1}
+    path = tmp_path / "silent.yaml"
+    path.write_text(yaml.safe_dump(rig), encoding="utf-8")
+    assert main(["payload", "--live", str(path), "--arm", "wam7", "--speed", "max"]) == 2
+    assert "what arrives by MQTT moves nothing" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -82,6 +82,21 @@ def test_a_gripper_that_tells_late() -> None:
     assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
 
 
+def test_one_that_is_told_when_its_weight_has_been_taken_for_a_bias() -> None:
+    """By a broker that was away for a while. What comes next is weighed as ever."""
+    samples, one = standing(8.0, [(1.0, 4.0, LOAD), (6.0, 7.0, LOAD)]), follower()
+    one.take(samples.between(0.0, 2.5))
+    for time, kind in ((1.0, HELD), (4.0, OPEN), (6.0, HELD), (7.0, OPEN)):
+        one.signal(Signal(time, kind, "mqtt"))
+    one.take(samples.between(2.5, 8.0))
+    late, punctual = one.finish()
+    assert late.end is End.NOTHING
+    assert late.latest is None
+    assert "told so late" in late.notes[0]
+    assert punctual.end is End.RELEASED
+    assert punctual.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
+
+
 def test_an_object_that_leaves_the_table_later() -> None:
     (pickup,) = follow(standing(4.0, [(2.0, 3.0, LOAD)]), (1.0, HELD), (3.0, OPEN))
     assert pickup.t_pick == pytest.approx(2.0, abs=0.03)
