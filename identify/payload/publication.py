@@ -26,6 +26,7 @@ __all__ = ["Publication", "publish"]
 
 _PASSES = 8  # each with what the one before said of noise and of unexcited directions
 _SAME_NOISE = 2.0  # a factor in the noise that hardly moves an estimate
+_UNLIKELY = 10.0  # times the noise that was expected: something else than noise
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,20 @@ def publish(
             samples=samples,
             time=time,
             noise=tuple(track.noise for track in tracks),
+            warnings=_warnings(max(track.noise for track in tracks) ** 0.5),
         ),
         point,
+    )
+
+
+def _warnings(times: float) -> tuple[str, ...]:
+    """`times` the noise that was expected are left."""
+    if times < _UNLIKELY:
+        return ()
+    return (
+        f"what is left when the load is taken off is {times:.0f} times the noise (bound {_UNLIKELY:.0f}): no rigid "
+        "load explains it, so values may be off by more than their intervals; do joints bend, does it swing or touch "
+        "something, is the arm another one than was identified?",
     )
 
 

@@ -199,6 +199,17 @@ def test_a_pickup_after_a_drop_and_a_bias_that_went() -> None:
     assert second.latest.estimate.mass == pytest.approx(1.0, rel=0.01)
 
 
+def test_a_load_that_swings_is_told() -> None:
+    """Too little to be a slip, too much to be noise."""
+    samples = standing(4.0, [(1.0, 3.0, LOAD)])
+    quiet = follow(samples, (1.0, HELD), (3.0, OPEN))[0].latest.estimate
+    held = (samples.time >= 1.0) & (samples.time < 3.0)
+    samples.shown[held, :3] += 0.25 * np.sin(2 * np.pi * 2.0 * samples.time[held, None])
+    swings = follow(samples, (1.0, HELD), (3.0, OPEN))[0].latest.estimate
+    assert quiet.warnings == ()
+    assert "no rigid load explains it" in swings.warnings[0]
+
+
 def test_no_weight_is_nothing() -> None:
     (pickup,) = follow(standing(3.0, []), (1.0, HELD), (2.0, OPEN))
     assert pickup.end is End.NOTHING
