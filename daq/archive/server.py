@@ -25,6 +25,8 @@ _log = logging.getLogger("heft.archive")
 
 #: A follower that has not been heard of for so long is gone [s].
 SILENT_S = 10.0
+#: One that is expected and has never been heard of may take so long to load, on a busy machine, after the session [s].
+LOADING_S = 30.0
 _LOOK_S = 0.5
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _WHAT = re.compile(r"[a-z]{1,20}")
@@ -92,11 +94,12 @@ class ArchiveServer:
         """Return when every follower has everything, or is gone.
 
         `expected` are followers by name that will come, with a function that says whether they are still alive; these
-        are waited for until they leave.
+        are waited for until they leave, or fall silent.
         """
+        begun_s = time.monotonic()
         while not self._released and (
             any(f.awaited and not f.has_all for f in self._followers.values())
-            or any(alive() and self._expects(name) for name, alive in expected.items())
+            or any(alive() and self._expects(name, begun_s) for name, alive in expected.items())
         ):
             self._heard.clear()
             with suppress(TimeoutError):
@@ -108,9 +111,9 @@ class ArchiveServer:
         self._released = True
         self._heard.set()
 
-    def _expects(self, name: str) -> bool:
+    def _expects(self, name: str, begun_s: float) -> bool:
         follower = self._followers.get(name)
-        return follower is None or follower.awaited
+        return time.monotonic() - begun_s < LOADING_S if follower is None else follower.awaited
 
     async def _on_describe(self, request: Request) -> Reply:
         return Reply(*self._archive.description().encode())

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -254,7 +254,11 @@ def test_a_run_whose_worker_is_killed_or_stalls_identifies_from_the_recording(
         if folder.name.isdigit() and str(out / "worker").encode() in _command(folder)
     ]
     os.kill(worker, number)
-    said = run.communicate(timeout=120)[0]
+    try:
+        said = run.communicate(timeout=120)[0]
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)  # one that is stopped does not notice that all is over
     assert run.returncode == 0, said
     report = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
     assert report["lost"] == 0

@@ -174,6 +174,15 @@ async def test_nobody_waits_for_one_who_fell_silent(
     await asyncio.wait_for(source.end("done", "", {"worker": lambda: True}), 5.0)
 
 
+async def test_nobody_waits_for_ever_for_one_who_never_came(
+    source: LiveSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that stalled before its first word is alive all the same."""
+    monkeypatch.setattr(server_module, "LOADING_S", 0.05)
+    source.begin()
+    await asyncio.wait_for(source.end("done", "", {"worker": lambda: True}), 5.0)
+
+
 async def test_waiting_can_be_given_up(source: LiveSource) -> None:
     source.begin()
     ending = asyncio.create_task(source.end("done", "", {"worker": lambda: True}))
