@@ -25,6 +25,8 @@ from daq.record.codec import encode
 from daq.recording import Recording
 from heft.main import main
 
+pytestmark = pytest.mark.xdist_group("one answer")  # the tests share recordings; make them once
+
 if TYPE_CHECKING:
     from tests.system.conftest import Bench
 

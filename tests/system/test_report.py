@@ -17,6 +17,8 @@ from heft.main import main
 from identify import recorded
 from identify.report import Evidence
 
+pytestmark = pytest.mark.xdist_group("report")  # the tests share recordings; make them once
+
 #: What a visitor does, and what the page then shows; its last word is JSON.
 VISIT = """
 <script>

@@ -24,6 +24,8 @@ from identify.payload.wrist import wrist_motion
 from identify.recorded import robot_of
 from identify.robot import Robot
 
+pytestmark = pytest.mark.xdist_group("joints alone")  # the tests share recordings; make them once
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, bench: Any) -> Any:

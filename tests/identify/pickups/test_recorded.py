@@ -22,6 +22,8 @@ from identify.payload.recorded import weigh_recording
 from identify.recorded import robot_of
 from identify.robot import Robot
 
+pytestmark = pytest.mark.xdist_group("hammer")  # the tests share recordings; make them once
+
 DOWN = (3.03444, -9.10331, 2.02296)  # [m/s2], of an arm on a wall
 
 
