@@ -193,7 +193,7 @@ def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionRepo
             observers=[report],
             confirm=job.arming.confirm,
         )
-    standby = Standby(
+    return Standby(
         job.rig,
         clock=clock,
         telemetry=endpoints.telemetry,
@@ -201,9 +201,6 @@ def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionRepo
         armed=arguments.arm is not None,
         observers=[report],
     )
-    if standby.armed:
-        job.arming.announce(described(bare=job.hand is None))
-    return standby
 
 
 def _reporter(job: _Job, clock: HostClock, thinker: Thinker) -> Reporter:
@@ -236,6 +233,7 @@ def _motions(
             f"{job.rig.path}: --arm {job.arguments.arm}: the rig has no {lacks}, and what arrives by MQTT moves "
             "nothing: there would be no wrist motion; leave out --arm"
         )
+    job.arming.announce(described(bare=job.hand is None and found.wrench is not None))
     return WristMotions(host, thinker, streams[gripper], _say)
 
 
