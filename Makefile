@@ -3,11 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Real programs that tests talk to; installed where root and apt are at hand, else those tests skip with a message.
 PROGRAMS := chromium mosquitto
+# The newest Python that the package runs on; fetched where Debian's packages are at hand and the host has none.
+NEWEST := 3.14
+# Processes that tests run in. On two cores: one more than these, since many tests wait for a device or a clock.
+WORKERS ?= 3
 export OMP_NUM_THREADS ?= 1
+unexport PYTHONDONTWRITEBYTECODE  # many tests start programs: compile the sources once
 
-.PHONY: help setup programs run test slow check bench clean
+.PHONY: help setup programs run test slow versions check bench clean
 help:
-	@echo "make run | test | slow | check | bench | clean"
+	@echo "make run | test | slow | versions | check | bench | clean"
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -29,10 +34,20 @@ run: .venv/ready
 	$(BIN)/heft run
 
 test: .venv/ready programs
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" tests
 
-slow: .venv/ready programs
-	$(BIN)/python -m pytest -m slow --timeout 900 tests
+# First what needs processors, side by side; then what needs the machine for itself.
+slow: .venv/ready programs build/python$(NEWEST)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not alone" --timeout 900 tests
+	$(BIN)/python -m pytest -m "slow and alone" --timeout 900 tests
+
+# The built wheel in clean environments: beside pre-commit, and on every Python that is at hand. Part of `slow`.
+versions: .venv/ready build/python$(NEWEST)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --timeout 900 tests/package
+
+build/python$(NEWEST):
+	@command -v python$(NEWEST) >/dev/null && python$(NEWEST) --version >/dev/null 2>&1 \
+	  || .ci/fetch-python $(NEWEST) $@ || { rm -rf $@; echo "no Python $(NEWEST) at hand: its smoke test will skip"; }
 
 check: .venv/ready
 	$(BIN)/ruff check --no-cache .

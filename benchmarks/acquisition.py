@@ -26,9 +26,9 @@ import bus
 import recording
 import yaml
 
-from daq import topics
-from daq.bus import Endpoints, Subscriber
-from heft.configs import CONFIGS
+from heft.daq import topics
+from heft.daq.bus import Subscriber, private_endpoints
+from heft.daq.config.shipped import CONFIGS
 
 CPU_BOUND = 0.5  # of one core
 SPEED_BOUND = 1 / 3  # of real time
@@ -201,7 +201,7 @@ def recorder(folder: Path, seconds: float) -> list[Figure]:
 def latency(seconds: float) -> list[Figure]:
     figures = []
     for transport, telemetry in (("ipc", None), ("tcp", "tcp://127.0.0.1:*")):
-        with Endpoints.private(telemetry=telemetry) as endpoints:
+        with private_endpoints(telemetry=telemetry) as endpoints:
             blocks = int(seconds * bus.RATE_HZ)
             got = asyncio.run(
                 bus.measure(str(endpoints.telemetry), blocks=blocks, samples=10, rate_hz=bus.RATE_HZ)

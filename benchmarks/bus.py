@@ -13,9 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daq import topics
-from daq.bus import ControlClient, ControlServer, Endpoints, Publisher, Request, Subscriber, setpoint_codec
-from drivers import Block, Column, Setpoints, Stream
+from heft.daq import topics
+from heft.daq.bus import (
+    ControlClient,
+    ControlServer,
+    Publisher,
+    Request,
+    Subscriber,
+    private_endpoints,
+    setpoint_codec,
+)
+from heft.drivers import Block, Column, Setpoints, Stream
 
 COLUMNS = tuple(Column(f"joint{j}", q, "rad") for q in ("position", "velocity") for j in range(1, 8))
 STREAM = Stream("arm.motion", COLUMNS, rate_hz=1000.0, tick_hz=1e6, tick_bits=32)
@@ -99,7 +107,7 @@ async def measure(
 
 async def publish_cost(samples: int, count: int = 5000) -> float:
     """Seconds that one `publish` takes the session, with a subscriber connected."""
-    with Endpoints.private() as endpoints:
+    with private_endpoints() as endpoints:
         async with Publisher(endpoints.telemetry) as publisher, Subscriber(endpoints.telemetry) as subscriber:
             first = asyncio.create_task(subscriber.receive())
             while not first.done():
@@ -121,7 +129,7 @@ async def control_round_trip(count: int = 2000) -> tuple[float, float]:
     zeros = np.zeros((100, 7))
     chunk = Setpoints(0, np.arange(100) * 1_000_000, zeros, zeros, zeros)
     times = []
-    with Endpoints.private() as endpoints:
+    with private_endpoints() as endpoints:
         async with (
             ControlServer(endpoints.control, {"play": play}),
             ControlClient(endpoints.control) as client,
@@ -140,7 +148,7 @@ async def main(seconds: float) -> int:
     say = sys.stdout.write
     for transport in ("ipc", "tcp"):
         for samples in (1, 10):
-            with Endpoints.private(
+            with private_endpoints(
                 telemetry="tcp://127.0.0.1:*" if transport == "tcp" else None
             ) as endpoints:
                 count = int(seconds * RATE_HZ)
@@ -155,7 +163,7 @@ async def main(seconds: float) -> int:
         say(f"publish, {samples:3d} samples a block: {cost * 1e6:.1f} us, {samples / cost:,.0f} samples/s\n")
     p50, p99 = await control_round_trip()
     say(f"control, 100 setpoints: round trip p50 {p50 * 1e3:.3f} ms p99 {p99 * 1e3:.3f} ms\n")
-    with Endpoints.private() as endpoints:
+    with private_endpoints() as endpoints:
         got = await measure(
             str(endpoints.telemetry), blocks=20_000, samples=10, rate_hz=None, stall_s=seconds
         )

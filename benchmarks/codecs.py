@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from drivers.codecs import (
+from heft.drivers.codecs import (
     amt21,
     ati_rdt,
     bota,

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,18 +30,18 @@ import numpy as np
 import payload_coverage
 from scipy.stats import binom
 
-from daq.config.session import load_session
+from heft.daq.config.session import load_session
+from heft.identify import Dataset, Processing, Robot, base_parameters, fit
+from heft.identify.bodies.parameters import Layout
+from heft.identify.data import choose_cutoff
+from heft.identify.estimation.estimators import estimate
+from heft.identify.estimation.prior import prior_of
+from heft.identify.estimation.problem import Bounds, Problem
+from heft.identify.information.fit_data import FitData
+from heft.identify.payload.bare_hand.wrench_rows import WrenchRows, wrench_rows
+from heft.identify.result.parameter_values import Parameters
+from heft.identify.robot import PriorSpread
 from heft.main import main as heft
-from identify import Dataset, Processing, Robot, base_parameters, fit
-from identify.dataset import choose_cutoff
-from identify.estimators import estimate
-from identify.hand.wrench_rows import WrenchRows, wrench_rows
-from identify.parameters import Layout
-from identify.prior import prior_of
-from identify.problem import Bounds, Problem
-from identify.result.parameters import Parameters
-from identify.robot import PriorSpread
-from identify.source import Source
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 SESSIONS = {
@@ -106,16 +106,18 @@ def recorded(rig: str, seed: int, plan: Path, out: Path) -> str:
     return f"exit code {code}: {told.getvalue()[-300:]}" if code else ""
 
 
-def compared(recording: Path, truth: dict[str, Any], spread: PriorSpread) -> Outcome:
+def compared(file: Path, truth: dict[str, Any], spread: PriorSpread) -> Outcome:
     """Both treatments of one recording against the truth, which was drawn with this spread about the prior."""
-    from identify.recorded import robot_of
+    from heft.daq.recording import Recording
+    from heft.identify.data.recorded_robot import robot_of
 
+    recording = Recording.open(file)
     robot = robot_of(recording)
     layout = Layout(robot.parameter_names)
     true = np.array([truth["parameters"][name] for name in layout.names])
     data = Dataset.from_recording(recording, robot, "identification")
     unseen = Dataset.from_recording(recording, robot, "validation")
-    result = fit(robot, data, prior_spread=spread, validate=unseen)
+    result = fit(replace(robot, spread=spread), data, validate=unseen)
     base = base_parameters(robot)
     ours = [
         Check("friction" if name.startswith("joint") else "base parameters", name, *_judge(value - goal, std))
@@ -173,7 +175,7 @@ def _judge(off: float, std: float) -> tuple[float, bool]:
 def _as_peers(robot: Robot, data: Dataset, goal: np.ndarray, goals: dict[str, float]) -> Iterator[Check]:
     """No delay; least squares; residuals of all samples, filtered as they are, taken for independent."""
     processing = Processing(choose_cutoff(data))
-    source = Source.of(robot, [data], processing)
+    source = FitData.of(robot, [data], processing)
     problem = Problem(
         source.reduced(), base_parameters(robot), Layout(robot.parameter_names),
         prior=prior_of(robot, None), boxes=robot.boxes, bounds=Bounds(),

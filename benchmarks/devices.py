@@ -33,13 +33,14 @@ from typing import Any
 
 import numpy as np
 
-from daq.clock import RealClock
-from drivers import emulators, registry
-from drivers.codecs import ati_rdt, bota, cia402
-from drivers.driver import Actuator, Context, Driver
-from drivers.emulators.bench import AXES, Bench
-from drivers.setpoints import Setpoints
-from drivers.transports import CanFrame, Chunk, Datagram
+from heft.daq.clock import RealClock
+from heft.drivers import registry
+from heft.drivers.codecs import ati_rdt, bota, cia402
+from heft.drivers.driver import Actuator, Context, Driver
+from heft.drivers.plant.bench import AXES, Bench
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.transport import Chunk, Datagram
 from heft.priority import ahead_of_others
 
 FRAMES = 20_000
@@ -93,8 +94,10 @@ INSIDE = {"cia402": CORE, "cia406": CORE, "odrive_can": 0.6, "mit_can": 0.6, "mo
 
 
 def make(kind: str, **options: Any) -> Any:
-    model = registry.options_model(kind)
-    return registry.create(kind, "device", model.model_validate(options), Context(RealClock(), axes=AXES))
+    model = registry.driver_options(kind)
+    return registry.create_driver(
+        kind, "device", model.model_validate(options), Context(RealClock(), axes=AXES)
+    )
 
 
 def rate(work: Callable[[int], object], items: int) -> float:
@@ -147,7 +150,7 @@ def make_cia402(batch: int) -> float:
     def work(start: int) -> None:
         for cycle in range(batch):
             t_ns = 4_000_000 * (start // 14 + cycle)
-            arm._gatherer.begin(t_ns)
+            arm._cycles.begin(t_ns)
             for identifier, data in ids:
                 arm._on_frame(CanFrame(identifier, data, host_ns=t_ns + 1))
         arm._outbox._items.clear()
@@ -197,8 +200,8 @@ def measure(kind: str, live: Live, seconds: float) -> Measured:
 
 async def inside(kind: str, live: Live, seconds: float) -> Measured:
     """Driver and emulator on one bus of this process."""
-    options = emulators.options_model(kind).model_validate({**live.emulator, "interface": "virtual"})
-    async with emulators.create(kind, "device", options, Bench(RealClock())) as emulator:
+    options = registry.emulator_options(kind).model_validate({**live.emulator, "interface": "virtual"})
+    async with registry.create_emulator(kind, "device", options, Bench(RealClock())) as emulator:
         driver = make(kind, **live.driver)
         driver.redirect(emulator.endpoint)
         return await listen(driver, seconds)

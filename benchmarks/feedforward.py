@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from daq.recording import Recording
-from heft.configs import CONFIGS, default_session
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.recording import Recording
 from heft.main import main as heft
 
 GOAL = 2.0  # times smaller: anything less would not be worth a session
@@ -55,7 +55,7 @@ def run(*arguments: str) -> None:
 
 def with_feedforward(folder: Path, model: Path) -> Path:
     """The default session with a rig whose servo computes with `model`."""
-    session = yaml.safe_load(default_session().read_text(encoding="utf-8"))
+    session = yaml.safe_load((CONFIGS / "sessions" / "wam7_excitation.yaml").read_text(encoding="utf-8"))
     rig = yaml.safe_load((CONFIGS / "sessions" / session["rig"]).read_text(encoding="utf-8"))
     rig["robot"] = str(CONFIGS / "robots" / "wam7.yaml")
     rig["devices"]["arm"]["feedforward"] = str(model)

@@ -25,9 +25,9 @@ import pinocchio as pin
 from peers.urdf import urdf_of
 from wam import SAMPLES, WAM, measured
 
-from identify import Dataset, Processing, Robot, fit
-from identify.cone import ConeProgram
-from identify.robot.check import reference_model
+from heft.identify import Dataset, Processing, Robot, Signals, fit
+from heft.identify.bodies.cone import ConeProgram
+from heft.identify.robot.regressor_check import reference_model
 
 CHAIN = 20  # links
 write = sys.stdout.write
@@ -108,10 +108,10 @@ def against_figaroh(robot: Robot, data: Dataset, ours: float) -> bool:
 def growth(robot: Robot, data: Dataset, ours: float) -> bool:
     """(c) Ten times the samples."""
     long, _ = measured(robot, 10 * SAMPLES)
-    processing = Processing(fit(robot, data).processing.cutoff_hz)
-    short_time = min(seconds(lambda: fit(robot, data, processing=processing)) for _ in range(3))
-    long_time = min(seconds(lambda: fit(robot, long, processing=processing)) for _ in range(2))
-    short_peak, long_peak = (peak(lambda d=d: fit(robot, d, processing=processing)) for d in (data, long))
+    signals = Signals(Processing(fit(robot, data).processing.cutoff_hz))
+    short_time = min(seconds(lambda: fit(robot, data, signals=signals)) for _ in range(3))
+    long_time = min(seconds(lambda: fit(robot, long, signals=signals)) for _ in range(2))
+    short_peak, long_peak = (peak(lambda d=d: fit(robot, d, signals=signals)) for d in (data, long))
     ratio, more = long_time / short_time, long_peak - short_peak
     in_time = line("(c) ten times the samples: time", f"{ratio:.1f} times", "at most 11", ratio <= 11)
     in_memory = line(

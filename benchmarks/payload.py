@@ -25,9 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from heft.configs import CONFIGS
-from identify.consistency import consistency
-from identify.payload import PayloadEstimate, PayloadEstimator, WristSensor, fit_wrench, principal_inertia
+from heft.daq.config.shipped import CONFIGS
+from heft.identify.bodies.consistency import consistency
+from heft.identify.payload import (
+    PayloadEstimate,
+    PayloadEstimator,
+    WristSensor,
+    fit_wrench,
+    principal_inertia,
+)
 
 SENSOR = WristSensor(delay_std=1e-4)
 RATE_HZ = 1000

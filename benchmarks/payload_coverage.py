@@ -22,17 +22,18 @@ from typing import Any
 import numpy as np
 import yaml
 
-from heft.configs import CONFIGS
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.recording import Recording
+from heft.identify import Dataset, fit
+from heft.identify.bodies.consistency import consistency
+from heft.identify.data.recorded_robot import robot_of
+from heft.identify.payload.estimation.estimate import PayloadEstimate
+from heft.identify.payload.kinematics.robot_frames import sensor_in_flange
+from heft.identify.payload.output.payload_frames import in_frames
+from heft.identify.payload.pickups.pickup import Pickup
+from heft.identify.payload.scales.arm_model import ArmModel
+from heft.identify.payload.weighing.recorded_pickups import weigh_recording
 from heft.main import main as heft
-from identify import Dataset, fit
-from identify.consistency import consistency
-from identify.payload.arm import ArmModel
-from identify.payload.estimate import PayloadEstimate
-from identify.payload.frames import in_frames
-from identify.payload.pickups import Pickup
-from identify.payload.recorded import weigh_recording
-from identify.payload.wrist import sensor_in_flange
-from identify.recorded import robot_of
 
 MOVED = 4  # pick-ups of a session with the wrist's motion
 SLOW = 1 / 50  # of the motion, for one more
@@ -169,8 +170,9 @@ def session(seed: int, keep: Path | None = None) -> Outcome:
         return compared(folder / "out" / "payload.mcap", truth, f"seed {seed}")
 
 
-def compared(recording: Path, truth: dict[str, Any], where: str) -> Outcome:
+def compared(file: Path, truth: dict[str, Any], where: str) -> Outcome:
     """Every pick-up of a session against the truth."""
+    recording = Recording.open(file)
     robot = robot_of(recording)
     arm = fit(robot, Dataset.from_recording(recording, robot, "identification"))
     weighed = weigh_recording(recording, robot=robot, arm=ArmModel.of(arm, "this session"))

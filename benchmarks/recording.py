@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from daq.clock import SimulatedClock
-from daq.record import Recorder
-from daq.recording import Recording
-from drivers import Block, Column, Stream
+from heft.daq.clock import SimulatedClock
+from heft.daq.record import Recorder
+from heft.daq.recording import Recording
+from heft.drivers import Block, Column, Stream
 
 RATE_HZ = 1000
 BLOCK = 10

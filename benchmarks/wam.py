@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from identify.dataset import Dataset
-from identify.robot import Robot
+from heft.identify.data import Dataset
+from heft.identify.robot import Robot
 
 WAM = Path(__file__).parents[1] / "configs" / "robots" / "wam7.yaml"
 SAMPLES = 57656

@@ -31,14 +31,15 @@ from typing import Any
 import numpy as np
 import yaml
 
-from daq.config.robot import load_robot
-from daq.config.session import load_session
-from daq.motion.plan import make_plan
-from heft.configs import CONFIGS
+from heft.daq.config.robot import load_robot
+from heft.daq.config.session import load_session
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.motion.plan import make_plan
+from heft.daq.recording import Recording
+from heft.identify.data.from_recording import datasets_of
+from heft.identify.information.reduction import reduce
+from heft.identify.result import RelativeError, Result, load
 from heft.main import main as heft
-from identify.recorded import datasets_of
-from identify.reduction import reduce
-from identify.result import RelativeError, Result, load
 
 SESSIONS = ("emulated_wam7", "emulated_odrive_bota", "emulated_mit_ft300")
 BOUND = 1.10
@@ -135,11 +136,13 @@ class Run:
 
     @property
     def own(self) -> float:
-        return self.result.relative_error(datasets_of(self.file, self.result.robot, VALIDATION)).total
+        return self.result.relative_error(
+            datasets_of(Recording.open(self.file), self.result.robot, VALIDATION)
+        ).total
 
     def on(self, other: Run) -> float:
         """Error on another's validation, read as the other reads it."""
-        (data,) = datasets_of(other.file, self.result.robot, VALIDATION)
+        (data,) = datasets_of(Recording.open(other.file), self.result.robot, VALIDATION)
         delay_s = other.result.delay_of(data)
         information = reduce(self.result.robot, data, other.result.processing, delay_s=delay_s)
         robot, values = self.result.robot, self.result.parameters.values

@@ -28,14 +28,15 @@ from typing import Any
 import numpy as np
 import psutil
 
-from daq.record import Writer
-from daq.record.codec import encode
-from drivers import Block, Column, Stream
-from identify.hand.wrench_signals import ENTRIES, wrench_signals
-from identify.robot import Robot
+from heft.daq.record import Writer
+from heft.drivers import Block, Column, Stream
+from heft.identify.bodies.wrench import ENTRIES
+from heft.identify.payload.bare_hand.wrench_rows import sensor_signals
+from heft.identify.robot import Robot
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 RATE_HZ, BLOCK, START_NS = 1000, 10, 1_000_000_000
+FLUSHED = 25  # blocks of each stream between two flushes of the recorder
 #: A worker's imports and its first answer [s].
 START_S = 8.0
 #: What is asked for.
@@ -93,8 +94,8 @@ def trajectory(first: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     )
 
 
-def write_recording(path: Path, seconds: int, robot: Robot) -> None:
-    """A session of so many seconds, a tenth of a minute at a time."""
+def write_recording(path: Path, seconds: int, robot: Robot, *, flush: bool = False) -> None:
+    """A session of so many seconds, ten at a time; `flush`: every quarter of a second, as the recorder does."""
     rng = np.random.default_rng(0)
     with path.open("wb", buffering=0) as raw:
         writer = Writer(raw, 0)
@@ -104,22 +105,26 @@ def write_recording(path: Path, seconds: int, robot: Robot) -> None:
         segment = {"segment": "excitation", "use": "identification"}
         end_ns = START_NS + seconds * 1_000_000_000
         writer.event(START_NS, json.dumps({"t_ns": START_NS, "name": "segment_start", **segment}))
+        writer.flush()
         for first in range(0, seconds * RATE_HZ, 10 * RATE_HZ):
             count = min(10 * RATE_HZ, seconds * RATE_HZ - first)
             q, dq, ddq = trajectory(first, count)
             torque = robot.torque(q, dq, ddq, robot.prior)
             current = torque / (robot.gear * robot.torque_constant)
             current += rng.normal(0.0, 0.02 * current.std(axis=0), current.shape)
-            entries = (wrench_signals(robot, q.T, dq.T, ddq.T) @ ENTRIES).reshape(count, 6, 10)
+            entries = (sensor_signals(robot, q.T, dq.T, ddq.T) @ ENTRIES).reshape(count, 6, 10)
             wrench = entries @ HAND + rng.normal(0.0, WRENCH_NOISE, (count, 6))
             tables = {
                 MOTION: np.hstack([q / POSITION, dq / VELOCITY]),
                 CURRENTS: current / CURRENT,
                 FORCE: wrench / WRENCH,
             }
-            for stream, table in tables.items():
-                for block in blocks(stream, first, np.rint(table).astype("<i4")):
-                    writer.encoded(stream, encode(block))
+            cut = [blocks(stream, first, np.rint(table).astype("<i4")) for stream, table in tables.items()]
+            for number, together in enumerate(zip(*cut, strict=True)):
+                for block in together:
+                    writer.block(block)
+                if flush and number % FLUSHED == FLUSHED - 1:
+                    writer.flush()
         writer.event(end_ns, json.dumps({"t_ns": end_ns, "name": "segment_end", **segment}))
         writer.event(end_ns, json.dumps({"t_ns": end_ns, "name": "state", "state": "done", "reason": ""}))
         writer.finish()
@@ -320,7 +325,7 @@ def main() -> int:
             measure_replay(figures, path, folder, seconds)
         if "live" in parts:
             short = folder / "short.mcap"
-            write_recording(short, arguments.live, robot)
+            write_recording(short, arguments.live, robot, flush=True)
             share = followed(short, folder, arguments.live)
             told = f"worker: {100 * share:.0f} % of one processor (goal {100 * SHARE_GOAL:g})"
             figures.say(told, share < SHARE_GOAL)

@@ -1,6 +1,6 @@
 """Host time: real, simulated as fast as possible, and moved by hand.
 
-The seam is `drivers.clock.Clock`. Times are integer nanoseconds of one monotonic clock; `utc_offset_ns`,
+The seam is `heft.drivers.clock.Clock`. Times are integer nanoseconds of one monotonic clock; `utc_offset_ns`,
 taken once when the clock is made, turns them into UTC (`utc_ns = host_ns + utc_offset_ns`). The meaning of
 a stamp is defined in `docs/units-and-frames.md`.
 
@@ -33,7 +33,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
-from drivers.clock import Clock
+from heft.drivers.clock import Clock
 
 __all__ = ["HostClock", "ManualClock", "RealClock", "SimulatedClock"]
 

@@ -9,7 +9,7 @@
     +-- BusError (OSError)           an endpoint that cannot or may not be used, a peer that does not answer
         +-- RemoteError              a peer that answers with an error of its own
 
-The root and the device errors are in `drivers.errors`.
+The root and the device errors are in `heft.drivers.errors`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drivers.errors import HeftError
+from heft.drivers.errors import HeftError
 
 __all__ = [
     "BusError",

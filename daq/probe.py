@@ -1,4 +1,4 @@
-"""What every device of a rig says when it is asked once: who it is, how fast, by which clock, and one value."""
+"""Probing: identity, rate, clock and one value of every device of a rig, without moving anything."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from daq.rig import Rig
-from drivers.block import Block
-from drivers.driver import Counters, Driver, Identity
-from drivers.errors import DriverError
-from drivers.stream import Role, Stream
+from heft.daq.rig import Rig
+from heft.drivers.block import Block
+from heft.drivers.driver import Counters, Driver, Identity
+from heft.drivers.errors import DriverError
+from heft.drivers.stream import Role, Stream
 
-__all__ = ["Finding", "Listening", "probe"]
+__all__ = ["DeviceProbe", "StreamProbe", "probe"]
 
 
 @dataclass(slots=True)
-class Listening:
-    """What has been heard of one stream: samples, over which time [ns, host clock], and the last block."""
+class StreamProbe:
+    """What was received of one stream: number of samples, first and last receive time [ns, host clock], last block."""
 
     stream: Stream
     samples: int = 0
@@ -25,8 +25,8 @@ class Listening:
     last_ns: int = 0
     last: Block | None = None
 
-    def hear(self, block: Block) -> None:
-        """One more block."""
+    def add(self, block: Block) -> None:
+        """Count one more block."""
         if not self.samples:
             self.first_ns = int(block.host_ns[0])
         self.samples += len(block)
@@ -41,7 +41,7 @@ class Listening:
 
     @property
     def clock(self) -> str:
-        """Which clock tells the time of a sample."""
+        """Which clock stamps a sample, in words."""
         stream = self.stream
         if stream.tick_hz is not None:
             return f"its own, {stream.tick_hz:g} Hz, {stream.tick_bits} bit"
@@ -49,43 +49,43 @@ class Listening:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One device: who answered, its streams, and what its line was like."""
+class DeviceProbe:
+    """One device: identity, streams, and the counters of its line."""
 
     device: str
     identity: Identity
-    streams: tuple[Listening, ...]
+    streams: tuple[StreamProbe, ...]
     counters: Counters
 
 
-async def probe(rig: Rig, seconds: float) -> list[Finding]:
-    """Listen to every device of a connected rig at once, for so long [s]; nothing moves.
+async def probe(rig: Rig, seconds: float) -> list[DeviceProbe]:
+    """Read every device of a connected rig at the same time, for `seconds`; nothing moves.
 
     Raises ConnectError with a line for every device where one of them fails meanwhile.
     """
     failures: dict[str, Exception] = {}
 
-    async def ask(driver: Driver) -> Finding | None:
+    async def ask(driver: Driver) -> DeviceProbe | None:
         try:
             return await _listen(driver, seconds)
         except DriverError as exc:
             failures[driver.name] = exc
             return None
 
-    findings = await asyncio.gather(*(ask(driver) for driver in rig))
+    probes = await asyncio.gather(*(ask(driver) for driver in rig))
     if failures:
         raise rig.failure(failures, "failed while they were read", "read")
-    return [finding for finding in findings if finding is not None]
+    return [device for device in probes if device is not None]
 
 
-async def _listen(driver: Driver, seconds: float) -> Finding:
+async def _listen(driver: Driver, seconds: float) -> DeviceProbe:
     measured = [stream for stream in driver.streams if stream.role is Role.MEASURED]
-    heard = {stream.name: Listening(stream) for stream in measured}
+    probes = {stream.name: StreamProbe(stream) for stream in measured}
     end_ns = driver.clock.now_ns() + round(seconds * 1e9)
     async with aclosing(driver.__aiter__()) as blocks:  # type: ignore[type-var]
         async for block in blocks:
-            if block.stream.name in heard:
-                heard[block.stream.name].hear(block)
+            if block.stream.name in probes:
+                probes[block.stream.name].add(block)
             if driver.clock.now_ns() >= end_ns:
                 await driver.stop()
-    return Finding(driver.name, driver.identity, tuple(heard.values()), driver.counters)
+    return DeviceProbe(driver.name, driver.identity, tuple(probes.values()), driver.counters)

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from daq.config.rig import RigConfig
-from daq.errors import ConfigError
-from drivers import registry
-from drivers.clock import Clock
-from drivers.driver import Actuator, Context, Driver, Gripper
-from drivers.errors import ConnectError, DriverError, OptionError
+from heft.daq.config.rig import RigConfig
+from heft.daq.errors import ConfigError
+from heft.drivers import registry
+from heft.drivers.clock import Clock
+from heft.drivers.driver import Actuator, Context, Driver, Gripper
+from heft.drivers.errors import ConnectError, DriverError, OptionError
 
 if TYPE_CHECKING:
-    from drivers.emulators.emulator import Emulator
+    from heft.drivers.emulators.base.emulator import Emulator
 
 __all__ = ["Rig"]
 
@@ -35,7 +35,7 @@ class Rig:
         self.drivers: dict[str, Driver] = {}
         for name, device in config.devices.items():
             try:
-                self.drivers[name] = registry.create(device.kind, name, device.options, context)
+                self.drivers[name] = registry.create_driver(device.kind, name, device.options, context)
             except OptionError as exc:
                 raise ConfigError(f"{config.path}: devices.{exc}") from exc
         self._emulators = _emulators(config, self.world)
@@ -95,14 +95,12 @@ def _emulators(config: RigConfig, world: Any) -> list[Emulator[Any, Any]]:
     """Emulators of the devices that the rig's file names, on the simulated plant."""
     if config.emulation is None:
         return []
-    from drivers import emulators
-
     for fault in config.emulation.faults:
         world.inject(fault)
     made = []
     for name, options in config.emulation.devices.items():
         try:
-            made.append(emulators.create(config.devices[name].kind, name, cast(Any, options), world))
+            made.append(registry.create_emulator(config.devices[name].kind, name, cast(Any, options), world))
         except OptionError as exc:
             raise ConfigError(f"{config.path}: emulation.devices.{exc}") from exc
     return made
@@ -112,8 +110,8 @@ def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
     """The simulated plant, where the rig has one."""
     if config.simulation is None:
         return None
-    from drivers.sim.robot import SimJoint, SimRobot
-    from drivers.sim.world import World, WorldOptions
+    from heft.drivers.sim.robot import SimJoint, SimRobot
+    from heft.drivers.sim.world import World, WorldOptions
 
     assert isinstance(config.simulation, WorldOptions)
     robot = config.robot

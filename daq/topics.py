@@ -25,7 +25,7 @@ STATE = "state"  #: the session's state and its reason, whenever it changes
 EVENT = "event"  #: what happened, once: segments, pick-ups, faults
 PROGRESS = "progress"  #: where the session stands, a few times a second
 CLOCK = "clock"  #: offset, skew and residual of each device's clock
-PAYLOAD = "payload"  #: what the gripper holds, as known now (docs/payload.schema.json)
+PAYLOAD = "payload"  #: what the gripper holds, as known now (identify/payload/payload.schema.json)
 COUNTS = "counts"  #: of each topic, the number of messages published so far; the subscriber reads it itself
 WORKERS = "worker/"  #: what workers have to say: `worker/NAME/progress`, `worker/NAME/result`
 

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drivers.block import Block, Validity
-    from drivers.clock import Clock
-    from drivers.driver import Actuator, Context, Counters, Driver, Gripper, Identity
-    from drivers.setpoints import Setpoints
-    from drivers.stream import Column, Role, Stream
+    from heft.drivers.block import Block, Validity
+    from heft.drivers.clock import Clock
+    from heft.drivers.driver import Actuator, Context, Counters, Driver, Gripper, Identity
+    from heft.drivers.setpoints import Setpoints
+    from heft.drivers.stream import Column, Role, Stream
 
 __all__ = [
     "Actuator",
@@ -29,19 +29,19 @@ __all__ = [
 ]
 
 _HOME = {
-    "Actuator": "drivers.driver",
-    "Block": "drivers.block",
-    "Clock": "drivers.clock",
-    "Column": "drivers.stream",
-    "Context": "drivers.driver",
-    "Counters": "drivers.driver",
-    "Driver": "drivers.driver",
-    "Gripper": "drivers.driver",
-    "Identity": "drivers.driver",
-    "Role": "drivers.stream",
-    "Setpoints": "drivers.setpoints",
-    "Stream": "drivers.stream",
-    "Validity": "drivers.block",
+    "Actuator": "heft.drivers.driver",
+    "Block": "heft.drivers.block",
+    "Clock": "heft.drivers.clock",
+    "Column": "heft.drivers.stream",
+    "Context": "heft.drivers.driver",
+    "Counters": "heft.drivers.driver",
+    "Driver": "heft.drivers.driver",
+    "Gripper": "heft.drivers.driver",
+    "Identity": "heft.drivers.driver",
+    "Role": "heft.drivers.stream",
+    "Setpoints": "heft.drivers.setpoints",
+    "Stream": "heft.drivers.stream",
+    "Validity": "heft.drivers.block",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.stream import Stream
+from heft.drivers.stream import Stream
 
 __all__ = ["Block", "Validity"]
 

@@ -1,6 +1,6 @@
 """The clock that every driver is given: host time in integer nanoseconds.
 
-Real, simulated and manual clocks live in `daq.clock`; drivers know only this seam.
+Real, simulated and manual clocks live in `heft.daq.clock`; drivers know only this seam.
 """
 
 from __future__ import annotations

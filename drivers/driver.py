@@ -1,6 +1,6 @@
 """The seam between a device and everything above it.
 
-    async with registry.create("sim_wrench", "wrist", options, context) as wrist:
+    async with registry.create_driver("sim_wrench", "wrist", options, context) as wrist:
         async for block in wrist:
             ...
 
@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.block import Block
-from drivers.clock import Clock
-from drivers.errors import OptionError
-from drivers.setpoints import Setpoints
-from drivers.stream import Stream
+from heft.drivers.block import Block
+from heft.drivers.clock import Clock
+from heft.drivers.errors import OptionError
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Stream
 
 __all__ = ["Actuator", "Context", "Counters", "Driver", "Gripper", "Identity"]
 
@@ -61,7 +61,6 @@ class Context:
     clock: Clock
     axes: tuple[str, ...] = ()
     world: Any = None
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Driver(ABC):

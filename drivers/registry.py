@@ -1,117 +1,216 @@
-"""Which kinds of device there are. Nothing is imported before it is asked for."""
+"""Which kinds of device there are, each in one entry: its driver, its emulator, its transport and what it yields.
+
+Drivers and emulators are imported when one of their kind is first asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from drivers.driver import Actuator, Context, Driver, Gripper
-from drivers.errors import OptionError
+from heft.drivers.driver import Actuator, Context, Driver, Gripper
+from heft.drivers.errors import OptionError
 
-__all__ = ["KINDS", "Kind", "create", "moves", "options_model"]
+if TYPE_CHECKING:
+    from heft.drivers.emulators.base.emulator import Emulator, EmulatorOptions
+    from heft.drivers.plant.plant import Plant
+
+__all__ = [
+    "KINDS",
+    "Kind",
+    "Transport",
+    "create_driver",
+    "create_emulator",
+    "driver_options",
+    "emulator_options",
+    "moves",
+]
+
+
+class Transport(StrEnum):
+    """What a device is connected by."""
+
+    SIMULATED = "simulated"  # nothing: the device is part of the simulated plant
+    UDP = "UDP"
+    SERIAL = "serial"
+    CAN = "CAN"
+    CAN_FD = "CAN FD"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of device: where its driver and its options live, and a line for `heft devices list`.
+    """One kind of device.
 
-    `location` is `module:DriverClass`; the class has an attribute `Options`, a pydantic model that forbids unknown
-    keys. `port` names the options that together claim a physical port (two devices on one port are an error).
+    `driver` and `emulator` are `module:Class`; both classes have an attribute `Options`, a pydantic model that forbids
+    unknown keys. `yields` is for `heft devices list`. `port` names the options that together claim a physical port
+    (two devices on one port are an error).
     """
 
-    location: str
-    transport: str
+    driver: str
+    transport: Transport
     yields: str
     port: tuple[str, ...] = ()
+    emulator: str | None = None
 
+    @property
+    def simulated(self) -> bool:
+        """Whether the device is part of the simulated plant, without a line to a device or an emulator."""
+        return self.transport is Transport.SIMULATED
+
+
+_WRENCH = "force [N], torque [N m]"
 
 KINDS: Mapping[str, Kind] = {
     "sim_drives": Kind(
-        "drivers.sim.drives:SimDrives", "simulated", "motion [rad, rad/s], current [A], played setpoints"
+        driver="heft.drivers.sim.drives:SimDrives",
+        transport=Transport.SIMULATED,
+        yields="motion [rad, rad/s], current [A], played setpoints",
     ),
-    "sim_encoders": Kind("drivers.sim.encoders:SimEncoders", "simulated", "position [rad]"),
-    "sim_wrench": Kind("drivers.sim.wrench:SimWrench", "simulated", "force [N], torque [N m]"),
+    "sim_encoders": Kind(
+        driver="heft.drivers.sim.encoders:SimEncoders",
+        transport=Transport.SIMULATED,
+        yields="position [rad]",
+    ),
+    "sim_wrench": Kind(
+        driver="heft.drivers.sim.wrench:SimWrench",
+        transport=Transport.SIMULATED,
+        yields=_WRENCH,
+    ),
     "sim_gripper": Kind(
-        "drivers.sim.gripper:SimGripper", "simulated", "opening [m], current [A], object detected"
+        driver="heft.drivers.sim.gripper:SimGripper",
+        transport=Transport.SIMULATED,
+        yields="opening [m], current [A], object detected",
     ),
     "ati_rdt": Kind(
-        "drivers.devices.ati_rdt:AtiRdt", "UDP", "force [N], torque [N m]", port=("host", "port")
+        driver="heft.drivers.devices.ati_rdt:AtiRdt",
+        emulator="heft.drivers.emulators.ati_rdt:AtiRdt",
+        transport=Transport.UDP,
+        yields=_WRENCH,
+        port=("host", "port"),
     ),
     "onrobot_hex": Kind(
-        "drivers.devices.ati_rdt:OnRobotHex", "UDP", "force [N], torque [N m]", port=("host", "port")
+        driver="heft.drivers.devices.ati_rdt:OnRobotHex",
+        emulator="heft.drivers.emulators.ati_rdt:OnRobotHex",
+        transport=Transport.UDP,
+        yields=_WRENCH,
+        port=("host", "port"),
     ),
     "bota_serial": Kind(
-        "drivers.devices.bota_serial:BotaSerial",
-        "serial",
-        "force [N], torque [N m], temperature [K]",
+        driver="heft.drivers.devices.bota_serial:BotaSerial",
+        emulator="heft.drivers.emulators.bota_serial:BotaSerial",
+        transport=Transport.SERIAL,
+        yields=f"{_WRENCH}, temperature [K]",
         port=("port",),
     ),
     "robotiq_ft300": Kind(
-        "drivers.devices.robotiq_ft300:RobotiqFt300", "serial", "force [N], torque [N m]", port=("port",)
-    ),
-    "robotiq_ft300_registers": Kind(
-        "drivers.devices.robotiq_ft300:RobotiqFt300Registers",
-        "serial",
-        "force [N], torque [N m]",
+        driver="heft.drivers.devices.robotiq_ft300:RobotiqFt300",
+        emulator="heft.drivers.emulators.robotiq_ft300:RobotiqFt300",
+        transport=Transport.SERIAL,
+        yields=_WRENCH,
         port=("port",),
     ),
-    "amt21": Kind("drivers.devices.amt21:Amt21", "serial", "position [rad]", port=("port",)),
+    "robotiq_ft300_registers": Kind(
+        driver="heft.drivers.devices.robotiq_ft300:RobotiqFt300Registers",
+        emulator="heft.drivers.emulators.robotiq_ft300:RobotiqFt300",
+        transport=Transport.SERIAL,
+        yields=_WRENCH,
+        port=("port",),
+    ),
+    "amt21": Kind(
+        driver="heft.drivers.devices.amt21:Amt21",
+        emulator="heft.drivers.emulators.amt21:Amt21",
+        transport=Transport.SERIAL,
+        yields="position [rad]",
+        port=("port",),
+    ),
     "robotiq_2f": Kind(
-        "drivers.devices.robotiq_2f:Robotiq2f",
-        "serial",
-        "opening [m], current [A], object detected",
+        driver="heft.drivers.devices.robotiq_2f:Robotiq2f",
+        emulator="heft.drivers.emulators.robotiq_2f:Robotiq2f",
+        transport=Transport.SERIAL,
+        yields="opening [m], current [A], object detected",
         port=("port",),
     ),
     "cia402": Kind(
-        "drivers.devices.cia402:Cia402",
-        "CAN",
-        "motion [rad, rad/s], current [A] or torque [N m], played setpoints",
+        driver="heft.drivers.devices.cia402:Cia402",
+        emulator="heft.drivers.emulators.cia402:Cia402",
+        transport=Transport.CAN,
+        yields="motion [rad, rad/s], current [A] or torque [N m], played setpoints",
     ),
-    "cia406": Kind("drivers.devices.cia406:Cia406", "CAN", "position [rad]"),
+    "cia406": Kind(
+        driver="heft.drivers.devices.cia406:Cia406",
+        emulator="heft.drivers.emulators.cia406:Cia406",
+        transport=Transport.CAN,
+        yields="position [rad]",
+    ),
     "odrive_can": Kind(
-        "drivers.devices.odrive_can:OdriveCan",
-        "CAN",
-        "motion [rad, rad/s], current [A], ages [s], played setpoints",
+        driver="heft.drivers.devices.odrive_can:OdriveCan",
+        emulator="heft.drivers.emulators.odrive_can:OdriveCan",
+        transport=Transport.CAN,
+        yields="motion [rad, rad/s], current [A], ages [s], played setpoints",
     ),
     "mit_can": Kind(
-        "drivers.devices.mit_can:MitCan",
-        "CAN",
-        "motion [rad, rad/s], torque [N m], ages [s], played setpoints",
+        driver="heft.drivers.devices.mit_can:MitCan",
+        emulator="heft.drivers.emulators.mit_can:MitCan",
+        transport=Transport.CAN,
+        yields="motion [rad, rad/s], torque [N m], ages [s], played setpoints",
     ),
     "moteus": Kind(
-        "drivers.devices.moteus:Moteus",
-        "CAN FD",
-        "motion [rad, rad/s], current [A] or torque [N m], ages [s], played setpoints",
+        driver="heft.drivers.devices.moteus:Moteus",
+        emulator="heft.drivers.emulators.moteus:Moteus",
+        transport=Transport.CAN_FD,
+        yields="motion [rad, rad/s], current [A] or torque [N m], ages [s], played setpoints",
     ),
 }
 
 
-def _driver_class(kind: str) -> Any:
-    try:
-        module, _, name = KINDS[kind].location.partition(":")
-    except KeyError:
-        raise OptionError(
-            f"kind: {kind!r} is not a known device; known: {', '.join(sorted(KINDS))}"
-        ) from None
+def _load(location: str) -> Any:
+    module, _, name = location.partition(":")
     return getattr(import_module(module), name)
 
 
-def options_model(kind: str) -> type[BaseModel]:
-    """The pydantic model of a kind's options."""
+def _driver_class(kind: str) -> Any:
+    if kind not in KINDS:
+        raise OptionError(f"kind: {kind!r} is not a known device; known: {', '.join(sorted(KINDS))}")
+    return _load(KINDS[kind].driver)
+
+
+def _emulator_class(kind: str) -> Any:
+    location = KINDS[kind].emulator if kind in KINDS else None
+    if location is None:
+        known = sorted(name for name, entry in KINDS.items() if entry.emulator)
+        raise OptionError(f"kind: {kind!r} has no emulator; known: {', '.join(known)}")
+    return _load(location)
+
+
+def driver_options(kind: str) -> type[BaseModel]:
+    """The pydantic model of the options of this kind's driver."""
     model: type[BaseModel] = _driver_class(kind).Options
     return model
 
 
+def emulator_options(kind: str) -> type[EmulatorOptions]:
+    """The pydantic model of the options of this kind's emulator."""
+    model: type[EmulatorOptions] = _emulator_class(kind).Options
+    return model
+
+
 def moves(kind: str) -> bool:
-    """Does a device of this kind move something?"""
+    """Whether a device of this kind is an Actuator or a Gripper."""
     return issubclass(_driver_class(kind), Actuator | Gripper)
 
 
-def create(kind: str, name: str, options: BaseModel, context: Context) -> Driver:
+def create_driver(kind: str, name: str, options: BaseModel, context: Context) -> Driver:
     """A driver, not yet connected."""
     driver: Driver = _driver_class(kind)(name, options, context)
     return driver
+
+
+def create_emulator(kind: str, name: str, options: EmulatorOptions, plant: Plant) -> Emulator[Any, Any]:
+    """An emulator, not yet on its wire."""
+    emulator: Emulator[Any, Any] = _emulator_class(kind)(name, options, plant)
+    return emulator

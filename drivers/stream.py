@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Self
@@ -85,6 +86,11 @@ class Stream:
     def indices(self, quantity: str) -> NDArray[np.intp]:
         """Column indices of one quantity, in column order."""
         return np.array([i for i, c in enumerate(self.columns) if c.quantity == quantity], dtype=np.intp)
+
+    def places(self, names: Iterable[str]) -> list[int]:
+        """Indices of columns by their names, in the order of the names."""
+        columns = [column.name for column in self.columns]
+        return [columns.index(name) for name in names]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""

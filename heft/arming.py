@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from daq.config.rig import RigConfig
-from daq.errors import ConfigError, SafetyStop
-from daq.motion.plan import Leg
-from drivers import registry
+from heft.daq.config.rig import RigConfig
+from heft.daq.errors import ConfigError, SafetyStop
+from heft.daq.motion.plan import Leg
+from heft.drivers import registry
 from heft.terminal.motion import describe_devices, describe_plan
 
 __all__ = ["Arming"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daq.config.rig import RigConfig
-from daq.config.session import SessionConfig
+from heft.daq.config.rig import RigConfig
+from heft.daq.config.session import SessionConfig
 
 __all__ = ["attachments_of"]
 

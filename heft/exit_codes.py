@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from daq.errors import CheckError, ConfigError, SafetyStop
-from daq.motion.state import State
-from drivers.errors import OptionError
+from heft.daq.errors import CheckError, ConfigError, SafetyStop
+from heft.daq.motion.state import State
+from heft.drivers.errors import OptionError
 
 __all__ = ["ExitCode", "of_error", "of_state"]
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 from heft.exit_codes import ExitCode
 
-__all__ = ["abrupt"]
+__all__ = ["immediate_interrupt"]
 
 
 @contextmanager
-def abrupt() -> Iterator[None]:
+def immediate_interrupt() -> Iterator[None]:
     """Inside, Ctrl-C ends the program at once: nothing has begun that would have to be cleaned up.
 
     An exception would not do: a library that is being loaded may swallow it, and the arm would move all the same.

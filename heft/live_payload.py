@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from daq import topics
-from daq.clock import HostClock
-from daq.mqtt import topics as mqtt_topics
-from daq.mqtt.inbox import IncomingEvent
-from daq.mqtt.link import Link
-from daq.record import Recorder
-from daq.session.observer import Observer
-from drivers.block import Block
-from drivers.stream import Stream
-from heft.thinker import Thinker
-from identify.payload.events import MQTT, Signal, SignalKind
-from identify.payload.pickups import End, Pickup
-from identify.payload.report import SCHEMA, VERSION, Reporter
-from identify.payload.source import HAND_NOTE
+from heft.daq import topics
+from heft.daq.clock import HostClock
+from heft.daq.mqtt import topics as mqtt_topics
+from heft.daq.mqtt.inbox import IncomingEvent
+from heft.daq.mqtt.link import Link
+from heft.daq.record import Recorder
+from heft.daq.session.sink import Sink
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
+from heft.identify.payload.output.document import SCHEMA, VERSION, Reporter
+from heft.identify.payload.pickups.pickup import End, Pickup
+from heft.identify.payload.pickups.signals import MQTT, Signal, SignalKind
+from heft.identify.payload.weighing.recorded_streams import HAND_NOTE
+from heft.payload_process import PayloadProcess
 
 __all__ = ["PayloadService"]
 
@@ -40,7 +40,7 @@ class Host(Protocol):
 
 
 @dataclass
-class _Keeping:
+class _PickupRecording:
     """A recording of one pick-up in the making."""
 
     pickup: Pickup
@@ -50,22 +50,22 @@ class _Keeping:
 
 @dataclass
 class Tally:
-    """What the service has told: last word on each pick-up, by number; latencies from event to first estimate [s]."""
+    """The latest facts of each pick-up, by number; latencies from event to first estimate [s]."""
 
     payloads: dict[int, dict[str, Any]] = field(default_factory=dict)
     latencies: list[float] = field(default_factory=list)
 
 
-class PayloadService(Observer):
-    """Takes every block, lets a process of its own think, and tells of pick-ups on the bus, by MQTT and to `tell`.
+class PayloadService(Sink):
+    """Hands every block to a process that estimates, and reports pick-ups on the bus, by MQTT and to `tell`.
 
-    Nothing that it hears by MQTT moves the arm: an event only says when to look at the weight. `on_news` gets each
+    Nothing that it hears by MQTT moves the arm: an event only says when to look at the weight. `on_update` gets each
     pick-up of which there is something new, the first time when its weight is confirmed and its recording begun.
     """
 
     def __init__(
         self,
-        thinker: Thinker,
+        process: PayloadProcess,
         reporter: Reporter,
         streams: Mapping[str, Stream],
         *,
@@ -74,12 +74,12 @@ class PayloadService(Observer):
         out: Path,
         link: Link | None = None,
         tell: Callable[[dict[str, Any]], None] = lambda facts: None,
-        on_news: Callable[[Pickup], None] = lambda pickup: None,
+        on_update: Callable[[Pickup], None] = lambda pickup: None,
         attachments: Mapping[str, bytes] | None = None,
     ) -> None:
-        self._thinker, self._reporter, self._streams = thinker, reporter, streams
+        self._process, self._reporter, self._streams = process, reporter, streams
         self._clock, self._cell, self._out, self._link = clock, cell, out, link
-        self._tell, self._on_news, self._attachments = tell, on_news, attachments or {}
+        self._tell, self._on_update, self._attachments = tell, on_update, attachments or {}
         self.host: Host | None = None
         self.tally = Tally()
         self._blocks: deque[Block] = deque()
@@ -88,19 +88,19 @@ class PayloadService(Observer):
         self._work = asyncio.Event()
         self._over = False
         self._carried: Pickup | None = None
-        self._keeping: _Keeping | None = None
+        self._recording: _PickupRecording | None = None
         self._free_ns = 0  # when the last pick-up's object was gone
         if link is not None:
-            link.hear(mqtt_topics.gripper_event(cell), self._heard)
+            link.hear(mqtt_topics.gripper_event(cell), self._on_gripper_event)
 
     def block(self, block: Block) -> None:
         self._earlier.append(block)
         now_ns = int(block.host_ns[-1])
         while int(self._earlier[0].host_ns[-1]) < now_ns - _EARLIER_NS:
             self._earlier.popleft()
-        if self._keeping is not None:
-            self._keeping.recorder.block(block)
-        if block.stream.name in self._thinker.wanted:
+        if self._recording is not None:
+            self._recording.recorder.block(block)
+        if block.stream.name in self._process.wanted:
             self._blocks.append(block)
             self._work.set()
 
@@ -110,7 +110,7 @@ class PayloadService(Observer):
         self._work.set()
 
     async def run(self) -> None:
-        """Until `end`; simulated time stands still while it thinks. What is held then is told to be unfinished."""
+        """Until `end`; simulated time stands still while it estimates. A pick-up not ended by then is `unfinished`."""
         if self._link is not None:  # what the broker has kept is of another day
             waiting = {"schema": SCHEMA, "version": VERSION, "state": "waiting", "notes": []}
             self._link.state(mqtt_topics.payload(self._cell), waiting)
@@ -122,26 +122,26 @@ class PayloadService(Observer):
                 self._blocks.clear()
                 self._signals.clear()
                 with self._clock.hold():
-                    for pickup in await self._thinker.take(blocks, signals):
-                        await self._news(pickup)
+                    for pickup in await self._process.take(blocks, signals):
+                        await self._update(pickup)
                     await self._end_recording()
         finally:
             if self._carried is not None:
-                await self._news(
+                await self._update(
                     replace(self._carried, end=End.UNFINISHED, t_end=self._clock.now_ns() * 1e-9)
                 )
             await self._end_recording(now=True)
 
-    async def _news(self, pickup: Pickup) -> None:
+    async def _update(self, pickup: Pickup) -> None:
         first = pickup.number not in self.tally.payloads
-        facts = self._reporter.told(pickup)
+        facts = self._reporter.document(pickup)
         if first and pickup.t_pick is not None:
             facts["latency_s"] = self._clock.now_ns() * 1e-9 - pickup.t_signal
             self.tally.latencies.append(facts["latency_s"])
         self.tally.payloads[pickup.number] = facts
         self._carried = pickup if pickup.end is None else None
-        if self._keeping is not None and self._keeping.pickup.number == pickup.number:
-            self._keeping.pickup = pickup
+        if self._recording is not None and self._recording.pickup.number == pickup.number:
+            self._recording.pickup = pickup
         if self.host is not None:
             self.host.publish(topics.PAYLOAD, facts)
         if self._link is not None:
@@ -152,7 +152,7 @@ class PayloadService(Observer):
         self._tell(facts)
         if first and pickup.end is None:
             await self._begin_recording(pickup)
-        self._on_news(pickup)
+        self._on_update(pickup)
 
     # -- a recording of each ------------------------------------------------------------------------------------------
 
@@ -164,35 +164,35 @@ class PayloadService(Observer):
             recorder.attach(name, "application/octet-stream", data)
         for stream in self._streams.values():
             recorder.describe(stream)
-        if self._thinker.hand is not None:
-            recorder.note(HAND_NOTE, {"hand": self._thinker.hand.to_dict()})
+        if self._process.hand is not None:
+            recorder.note(HAND_NOTE, {"hand": self._process.hand.to_dict()})
         if pickup.source == MQTT:
             self._record_signal(recorder, pickup.t_signal, SignalKind.HELD)
         for block in self._earlier:
             if int(block.host_ns[0]) > self._free_ns:
                 recorder.block(block)
-        self._keeping = _Keeping(pickup, recorder)
+        self._recording = _PickupRecording(pickup, recorder)
 
     def _record_signal(self, recorder: Recorder, time: float, kind: SignalKind) -> None:
         recorder.event("gripper_event", t_ns=round(time * 1e9), kind=str(kind))
 
     async def _end_recording(self, *, now: bool = False) -> None:
-        keeping = self._keeping
-        if keeping is None or (keeping.pickup.end is None and not now):
+        recording = self._recording
+        if recording is None or (recording.pickup.end is None and not now):
             return
-        if keeping.until_ns is None:
-            keeping.until_ns = self._clock.now_ns() + _LATER_NS
-        if now or self._clock.now_ns() >= keeping.until_ns:
-            self._free_ns = round((keeping.pickup.t_end or 0.0) * 1e9) + _LATER_NS // 2
-            if keeping.pickup.source == MQTT and keeping.pickup.t_end is not None:
-                self._record_signal(keeping.recorder, keeping.pickup.t_end, SignalKind.OPEN)
-            keeping.recorder.note("payloads", {"payload": self._reporter.told(keeping.pickup)})
-            self._keeping = None
-            await keeping.recorder.__aexit__(None, None, None)
+        if recording.until_ns is None:
+            recording.until_ns = self._clock.now_ns() + _LATER_NS
+        if now or self._clock.now_ns() >= recording.until_ns:
+            self._free_ns = round((recording.pickup.t_end or 0.0) * 1e9) + _LATER_NS // 2
+            if recording.pickup.source == MQTT and recording.pickup.t_end is not None:
+                self._record_signal(recording.recorder, recording.pickup.t_end, SignalKind.OPEN)
+            recording.recorder.note("payloads", {"payload": self._reporter.document(recording.pickup)})
+            self._recording = None
+            await recording.recorder.__aexit__(None, None, None)
 
     # -- what others say ----------------------------------------------------------------------------------------------
 
-    def _heard(self, event: IncomingEvent) -> None:
+    def _on_gripper_event(self, event: IncomingEvent) -> None:
         kinds = {"picked": SignalKind.HELD, "dropped": SignalKind.OPEN, "released": SignalKind.OPEN}
         kind = kinds.get(str(event.facts.get("event")))
         if kind is None:

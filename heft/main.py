@@ -7,16 +7,17 @@ import os
 import sys
 from importlib import import_module
 
-from drivers.errors import HeftError
 from heft import __version__
+from heft.drivers.errors import HeftError
 from heft.exit_codes import ExitCode, of_error
-from heft.interruption import abrupt
+from heft.interruption import immediate_interrupt
 
 __all__ = ["main"]
 
 #: Each command's module is imported only when it is called: some of them load much.
 COMMANDS = {
     "run": "run an excitation session on hardware or on the simulated rig",
+    "stop": "stop a running session from another terminal, its drives off",
     "replay": "publish a recording on the bus, as it was or faster",
     "identify": "identify the arm from recordings",
     "payload": "what the gripper picked up: mass, centre of mass, inertia; from a recording or live",
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"heft {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     arguments = sys.argv[1:] if arguments is None else arguments
-    with abrupt():
+    with immediate_interrupt():
         for name, purpose in COMMANDS.items():
             subparser = subparsers.add_parser(name, help=purpose, description=purpose)
             if name in arguments[:1]:

@@ -7,8 +7,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from daq.bus.endpoint import Endpoint
-from daq.errors import BusError, ConfigError
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.errors import BusError, ConfigError
 
 __all__ = ["endpoint", "name", "positive", "prepared", "seed", "speed", "target"]
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from daq.motion.plan import limits_of
-from daq.session.observer import Observer
-from daq.session.standby import Standby
-from daq.trajectory.wrist import wrist_excitation
-from drivers.block import Block
-from drivers.errors import HeftError
-from drivers.stream import Stream
-from heft.thinker import Thinker
-from identify.payload.events import MQTT
-from identify.payload.pickups import Pickup
+from heft.daq.motion.plan import limits_of
+from heft.daq.session.sink import Sink
+from heft.daq.session.standby import Standby
+from heft.daq.trajectory.wrist import wrist_excitation
+from heft.drivers.block import Block
+from heft.drivers.errors import HeftError
+from heft.drivers.stream import Stream
+from heft.identify.payload.pickups.pickup import Pickup
+from heft.identify.payload.pickups.signals import MQTT
+from heft.payload_process import PayloadProcess
 
 __all__ = ["WristMotions", "described"]
 
@@ -37,8 +37,8 @@ def described(*, bare: bool) -> str:
     return f"{first} each pick-up {_MOTION}"
 
 
-class WristMotions(Observer):
-    """Watches an armed rig that stands by. `gripper` is the stream that says whether something is held; `say` tells
+class WristMotions(Sink):
+    """Watches an armed rig that stands by. `gripper` is the stream that says whether something is held; `notify` tells
     the operator why there is no motion.
 
     The bare hand moves once, at the beginning, where it is not known: what it weighs is taken off every load. Then
@@ -50,9 +50,9 @@ class WristMotions(Observer):
     SECONDS = _SECONDS
 
     def __init__(
-        self, standby: Standby, thinker: Thinker, gripper: Stream, say: Callable[[str], None]
+        self, standby: Standby, process: PayloadProcess, gripper: Stream, notify: Callable[[str], None]
     ) -> None:
-        self._standby, self._thinker, self._say = standby, thinker, say
+        self._standby, self._process, self._notify = standby, process, notify
         self._gripper = gripper.name
         self._detected = [column.name for column in gripper.columns].index("object.detected")
         self._held = False
@@ -63,34 +63,34 @@ class WristMotions(Observer):
 
     def block(self, block: Block) -> None:
         if block.stream.name == self._gripper:
-            told = block.si[:, self._detected]
-            told = told[np.isfinite(told)]
-            self._held = bool(told[-1] > 0.5) if len(told) else self._held
+            detected = block.si[:, self._detected]
+            detected = detected[np.isfinite(detected)]
+            self._held = bool(detected[-1] > 0.5) if len(detected) else self._held
 
     def state(self, state: str, reason: str) -> None:
         if state != "armed" or self._begun:
             return
         self._begun = True
-        if not self._thinker.lacks_hand:
+        if not self._process.lacks_hand:
             return
         if self._held:
-            self._say(f"the gripper holds something already: {_UNKNOWN_HAND}")
+            self._notify(f"the gripper holds something already: {_UNKNOWN_HAND}")
             return
         self._bare = True
         self._play()
 
-    def news(self, pickup: Pickup) -> None:
+    def update(self, pickup: Pickup) -> None:
         """There is something new of a pick-up."""
         if pickup.end is not None:
             if pickup.number == self._number:
-                self._standby.cease()
-            elif self._thinker.lacks_hand and pickup.t_pick is not None and pickup.source != MQTT:
-                self._say(f"pick-up {pickup.number} was weighed at rest only: {_UNKNOWN_HAND}")
+                self._standby.interrupt_motion()
+            elif self._process.lacks_hand and pickup.t_pick is not None and pickup.source != MQTT:
+                self._notify(f"pick-up {pickup.number} was weighed at rest only: {_UNKNOWN_HAND}")
             return
         if self._bare:
             self._bare = False
-            self._standby.cease()
-        if pickup.number == self._number or pickup.source == MQTT or self._thinker.lacks_hand:
+            self._standby.interrupt_motion()
+        if pickup.number == self._number or pickup.source == MQTT or self._process.lacks_hand:
             return  # the hand may just be being learned
         self._number = pickup.number
         self._play()
@@ -108,6 +108,6 @@ class WristMotions(Observer):
                 lambda here: wrist_excitation(limits, here, rate_hz=standby.rate_hz, seconds=self.SECONDS)
             )
         except HeftError as exc:
-            self._say(f"the wrist motion may not be played from here: {exc}")
+            self._notify(f"the wrist motion may not be played from here: {exc}")
         finally:
             self._bare = False

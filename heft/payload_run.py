@@ -15,36 +15,39 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from daq.bus.endpoint import Endpoints
-from daq.clock import HostClock, RealClock, SimulatedClock
-from daq.config.objects import ObjectConfig, load_objects
-from daq.config.rig import RigConfig, load_rig
-from daq.config.session import SessionConfig, load_session
-from daq.errors import ConfigError, RecordError, SafetyStop
-from daq.mqtt.link import Link
-from daq.mqtt.session_report import SessionReport
-from daq.session.outcome import Outcome
-from daq.session.session import Session
-from daq.session.standby import Standby, StandbyEnd
-from drivers.stream import Stream
 from heft.arming import Arming
 from heft.attachments import attachments_of
+from heft.daq.bus.endpoint import Endpoints
+from heft.daq.bus.runtime import private_endpoints
+from heft.daq.clock import HostClock, RealClock, SimulatedClock
+from heft.daq.config.objects import ObjectConfig, load_objects
+from heft.daq.config.rig import RigConfig, load_rig
+from heft.daq.config.session import SessionConfig, load_session
+from heft.daq.config.shipped import locate
+from heft.daq.errors import ConfigError, RecordError, SafetyStop
+from heft.daq.mqtt.link import Link
+from heft.daq.mqtt.session_report import SessionReport
+from heft.daq.recording import Recording
+from heft.daq.session.acquisition import End
+from heft.daq.session.outcome import Outcome
+from heft.daq.session.session import Session
+from heft.daq.session.standby import Standby
+from heft.drivers.stream import Stream
 from heft.exit_codes import of_state
-from heft.interruption import abrupt
+from heft.identify.payload.bare_hand.hand import Hand
+from heft.identify.payload.estimation.object_prior import ObjectPrior
+from heft.identify.payload.kinematics.robot_frames import link_in_flange, sensor_in_flange
+from heft.identify.payload.output.document import Reporter
+from heft.identify.payload.scales.arm_model import ArmModel
+from heft.identify.payload.weighing.recorded_pickups import hand_of
+from heft.identify.payload.weighing.streams import PayloadStreams
+from heft.identify.robot import Robot
+from heft.interruption import immediate_interrupt
 from heft.live_payload import PayloadService
 from heft.payload_motion import WristMotions, described
+from heft.payload_process import PayloadProcess
 from heft.priority import ahead_of_others
 from heft.terminal.payloads import describe_payload
-from heft.thinker import Thinker
-from identify.payload.arm import ArmModel
-from identify.payload.hand import Hand
-from identify.payload.joint_scale import link_in_flange
-from identify.payload.prior import ObjectPrior
-from identify.payload.recorded import hand_of
-from identify.payload.report import Reporter
-from identify.payload.streams import PayloadStreams
-from identify.payload.wrist import sensor_in_flange
-from identify.robot import Robot
 
 __all__ = ["run_live"]
 
@@ -53,7 +56,7 @@ _LAST_THOUGHT_S = 1.0  # about the last samples
 
 def run_live(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C, or until the session ends."""
-    with abrupt():  # loads the libraries of its devices
+    with immediate_interrupt():  # loads the libraries of its devices
         job = _job(arguments)
     return asyncio.run(_until_asked(job))
 
@@ -90,7 +93,9 @@ def _job(arguments: argparse.Namespace) -> _Job:
         Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None),
         out,
         robot,
-        hand=None if bare is None else hand_of(bare, robot, find_gravity=arguments.find_gravity),
+        hand=None
+        if bare is None
+        else hand_of(Recording.open(bare), robot, find_gravity=arguments.find_gravity),
         arm=None if arguments.result is None else ArmModel.of_file(arguments.result, robot),
         library=load_objects(arguments.objects),
     )
@@ -104,14 +109,14 @@ class _Operator:
 
     def __init__(self) -> None:
         self.host: Session | Standby | None = None
-        self.said = ""
+        self.reason = ""
         self._task = asyncio.current_task()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` wants it
                 asyncio.get_running_loop().add_signal_handler(number, self._ask, f"{number.name} received")
 
     def _ask(self, reason: str) -> None:
-        self.said = self.said or reason
+        self.reason = self.reason or reason
         if self.host is not None:
             self.host.stop(reason)
         elif self._task is not None:
@@ -123,7 +128,7 @@ async def _until_asked(job: _Job) -> int:
     try:
         return await _serve(job, operator)
     except asyncio.CancelledError:
-        raise SafetyStop(f"{operator.said or 'cancelled'}; nothing has moved") from None
+        raise SafetyStop(f"{operator.reason or 'cancelled'}; nothing has moved") from None
 
 
 async def _serve(job: _Job, operator: _Operator) -> int:
@@ -137,31 +142,31 @@ async def _serve(job: _Job, operator: _Operator) -> int:
             sys.stdout.flush()
 
     async with AsyncExitStack() as stack:
-        thinker = await stack.enter_async_context(Thinker(job.robot))
-        endpoints = stack.enter_context(Endpoints.private(telemetry=rig.telemetry))
+        process = await stack.enter_async_context(PayloadProcess(job.robot))
+        endpoints = stack.enter_context(private_endpoints(telemetry=rig.telemetry))
         report = SessionReport(rig, rig.name if job.config is None else job.config.name)
         host = _host(job, clock, endpoints, report)
         streams = {stream.name: stream for stream in host.streams}
-        motions = _motions(job, host, streams, thinker)
+        motions = _motions(job, host, streams, process)
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
         prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
-        await thinker.begin(streams, job.hand, prior, job.arm)
+        await process.begin(streams, job.hand, prior, job.arm)
         service = PayloadService(
-            thinker,
-            _reporter(job, clock, thinker),
+            process,
+            _reporter(job, clock, process),
             streams,
             clock=clock,
             cell=rig.cell,
             out=job.out,
             link=link,
             tell=tell,
-            on_news=(lambda pickup: None) if motions is None else motions.news,
+            on_update=(lambda pickup: None) if motions is None else motions.update,
             attachments=attachments_of(job.config or rig),
         )
         service.host = host
-        host.watch_too(service)
+        host.add_sink(service)
         if motions is not None:
-            host.watch_too(motions)
+            host.add_sink(motions)
         await _enter_together(stack, [report] if link is None else [report, link])
         if arguments.speed <= 1.0:  # devices do not wait
             stack.enter_context(ahead_of_others())
@@ -171,11 +176,11 @@ async def _serve(job: _Job, operator: _Operator) -> int:
         operator.host = host
         end = await _run(host, service, job.out)
     if end.reason:
-        _say(f"{end.state}: {end.reason}")
+        _notify(f"{end.state}: {end.reason}")
     return of_state(end.state)
 
 
-def _say(what: str) -> None:
+def _notify(what: str) -> None:
     sys.stderr.write(f"heft payload: {what}\n")
 
 
@@ -190,30 +195,30 @@ def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionRepo
             endpoints=endpoints,
             seed=arguments.seed,
             attachments=attachments_of(job.config),
-            observers=[report],
+            sinks=[report],
             confirm=job.arming.confirm,
         )
     return Standby(
         job.rig,
         clock=clock,
-        telemetry=endpoints.telemetry,
+        endpoints=endpoints,
         seed=arguments.seed,
         armed=arguments.arm is not None,
-        observers=[report],
+        sinks=[report],
     )
 
 
-def _reporter(job: _Job, clock: HostClock, thinker: Thinker) -> Reporter:
+def _reporter(job: _Job, clock: HostClock, process: PayloadProcess) -> Reporter:
     """Tells what the wrist sensor says, or, where there is none, the joints."""
     origin = clock.now_ns() * 1e-9
-    if thinker.by_wrist:
+    if process.by_wrist:
         place = sensor_in_flange(job.robot)
         return Reporter(place, by="wrist sensor", origin=origin, library=job.library)
     return Reporter(link_in_flange(job.robot), by="joint torques", origin=origin, library=job.library)
 
 
 def _motions(
-    job: _Job, host: Session | Standby, streams: Mapping[str, Stream], thinker: Thinker
+    job: _Job, host: Session | Standby, streams: Mapping[str, Stream], process: PayloadProcess
 ) -> WristMotions | None:
     """The wrist motions of an armed rig that stands by; ConfigError where nothing could be weighed, or moved for it."""
     found = PayloadStreams.find(streams, job.robot, str(job.rig.path), by_joints=job.arm is not None)
@@ -234,7 +239,7 @@ def _motions(
             "nothing: there would be no wrist motion; leave out --arm"
         )
     job.arming.announce(described(bare=job.hand is None and found.wrench is not None))
-    return WristMotions(host, thinker, streams[gripper], _say)
+    return WristMotions(host, process, streams[gripper], _notify)
 
 
 async def _enter_together(stack: AsyncExitStack, links: Sequence[SessionReport | Link]) -> None:
@@ -248,7 +253,7 @@ async def _enter_together(stack: AsyncExitStack, links: Sequence[SessionReport |
         await one.__aenter__()
 
 
-async def _run(host: Session | Standby, service: PayloadService, out: Path) -> Outcome | StandbyEnd:
+async def _run(host: Session | Standby, service: PayloadService, out: Path) -> Outcome | End:
     """Both to their end: the host's is the service's, and a failure of the service stops the host and is raised."""
 
     def ended(task: asyncio.Task[None]) -> None:
@@ -273,6 +278,7 @@ async def _run(host: Session | Standby, service: PayloadService, out: Path) -> O
 
 def _load(path: Path) -> tuple[SessionConfig | None, RigConfig]:
     """A session's file (it has `steps`), or a rig's."""
+    path = locate(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -12,7 +12,8 @@ from typing import Any, Self
 
 from rich.console import Console
 
-from daq.bus.endpoint import Endpoint
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.recording import Recording
 from heft.priority import behind_others
 
 __all__ = ["RESULT", "WorkerProcess", "identification"]
@@ -90,11 +91,12 @@ class WorkerProcess:
 
 def identification(file: Path, out: Path, failure: str, console: Console) -> dict[str, Any]:
     """The worker's result, or what the recording says where the worker has none."""
-    from heft.commands.identify import identify_and_report, present  # heavy imports, after the motion
-    from identify.result import load
+    from heft.identification import identify_and_report, present  # heavy imports, after the motion
+    from heft.identify.result import load
 
+    recording = Recording.open(file)
     if not failure:
-        return {**present(load(out / RESULT), out / RESULT, [file], console), "by": "worker"}
+        return {**present(load(out / RESULT), out / RESULT, [recording], console), "by": "worker"}
     sys.stderr.write(f"the worker has no result ({failure}): identifying from the recording\n")
-    summary, _ = identify_and_report([file], out=out, console=console)
+    summary, _ = identify_and_report([recording], out=out, console=console)
     return {**summary, "by": "recording"}

@@ -12,22 +12,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Functions that share their name with the module they live in must be bound here, before anyone imports the module.
-from identify.consistency import consistency
-from identify.fit import fit
+from heft.identify.bodies.consistency import consistency
+from heft.identify.fit import Signals, fit
 
 if TYPE_CHECKING:
-    from identify.base import base_parameters
-    from identify.dataset import Dataset, Processing
-    from identify.problem import Bounds
-    from identify.result import Result, load
-    from identify.robot import Robot
+    from heft.identify.certainty.bootstrap import Bootstrap
+    from heft.identify.data import Dataset, Processing
+    from heft.identify.estimation.estimators import Method
+    from heft.identify.estimation.problem import Bounds
+    from heft.identify.result import Result, load
+    from heft.identify.robot import Robot
+    from heft.identify.robot.base import base_parameters
 
 __all__ = [
+    "Bootstrap",
     "Bounds",
     "Dataset",
+    "Method",
     "Processing",
     "Result",
     "Robot",
+    "Signals",
     "base_parameters",
     "consistency",
     "fit",
@@ -35,13 +40,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "Bounds": "identify.problem",
-    "Dataset": "identify.dataset",
-    "Processing": "identify.dataset",
-    "Result": "identify.result",
-    "Robot": "identify.robot",
-    "base_parameters": "identify.base",
-    "load": "identify.result",
+    "Bootstrap": "heft.identify.certainty.bootstrap",
+    "Bounds": "heft.identify.estimation.problem",
+    "Dataset": "heft.identify.data",
+    "Method": "heft.identify.estimation.estimators",
+    "Processing": "heft.identify.data",
+    "Result": "heft.identify.result",
+    "Robot": "heft.identify.robot",
+    "base_parameters": "heft.identify.robot.base",
+    "load": "heft.identify.result",
 }
 
 

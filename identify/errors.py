@@ -15,7 +15,7 @@ in the result's `warnings`, with its number and a remedy.
 
 from __future__ import annotations
 
-from drivers.errors import HeftError
+from heft.drivers.errors import HeftError
 
 __all__ = [
     "DataError",

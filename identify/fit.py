@@ -1,132 +1,164 @@
-"""From a robot and its data to a result: what `heft identify` does."""
+"""From a robot and its data to a result: what `heft identify` does.
+
+The package binds `fit` when it is imported, so whatever takes long to import is imported by the first call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
-from identify.blas import one_thread
-from identify.errors import DataError, ProblemError
+from heft.identify.errors import DataError, ProblemError
 
 if TYPE_CHECKING:
-    from identify.arrays import Array
-    from identify.consistency import Level
-    from identify.dataset import Dataset, Processing
-    from identify.estimators.answer import Estimate
-    from identify.hand import Hand
-    from identify.intervals.assessment import Assessment
-    from identify.prior import PriorLike
-    from identify.problem import Bounds, Problem, Weighting
-    from identify.reduction import Information
-    from identify.result import Result
-    from identify.robot import PriorSpread, Robot
-    from identify.source import Source
+    from threadpoolctl import ThreadpoolController
 
-__all__ = ["fit"]
+    from heft.daq.recording import Recording
+    from heft.identify.bodies.consistency import Level
+    from heft.identify.certainty.bootstrap import Bootstrap
+    from heft.identify.data import Dataset, Processing
+    from heft.identify.estimation.estimators import Method
+    from heft.identify.estimation.prior import PriorLike
+    from heft.identify.estimation.problem import Bounds
+    from heft.identify.result import Result
+    from heft.identify.result.provenance import RecordingOrigin
+    from heft.identify.robot import Robot
+
+__all__ = ["Signals", "fit", "identify_recordings"]
+
+
+@dataclass(frozen=True)
+class Signals:
+    """How measured signals are prepared, where not by default.
+
+    processing   filter and derivatives in full, instead of a cut-off alone; None: chosen from the data
+    delay_s      delay of torques against positions [s] (docs/units-and-frames.md); None: estimated from the data
+    """
+
+    processing: Processing | None = None
+    delay_s: float | None = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """While this lasts, numpy and scipy use one thread.
+
+    OpenBLAS starts as many threads as there are processors. For matrices of a hundred columns they only wait for each
+    other: measured, a fit takes 5 to 10 times as long on a busy machine, and its last bits depend on the number of
+    processors.
+    """
+    with _linear_algebra_libraries().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _linear_algebra_libraries() -> ThreadpoolController:
+    """Those of this process, looked for once: a search takes about 10 ms, setting their threads 0.03 ms."""
+    import scipy.linalg  # noqa: F401  brings an OpenBLAS of its own, beside numpy's
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @one_thread()
 def fit(
     robot: Robot,
     data: Dataset | Sequence[Dataset],
-    method: str = "sdp",
+    method: str | Method = "sdp",
     level: Level = "full",
     cutoff_hz: float | None = None,
     prior: PriorLike = None,
     *,
-    prior_spread: PriorSpread | None = None,
-    processing: Processing | None = None,
-    delay_s: float | None = None,
     bounds: Bounds | None = None,
-    weighting: Weighting | Array = "joint",
+    signals: Signals = Signals(),  # noqa: B008  frozen
     validate: Dataset | Sequence[Dataset] | None = None,
+    bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
-    bootstrap: int = 0,
-    workers: int | None = None,
-    replicating: Callable[[float], None] | None = None,
-    options: dict[str, Any] | None = None,
 ) -> Result:
     """Identify a robot's parameters.
 
-    data         one dataset or several
-    method       one of `identify.estimators.METHODS`
-    level        of consistency that the links must have: mass, inertia, full or shape
-    cutoff_hz    of the zero-phase low-pass; None: chosen from the data
-    prior        known parameters; None: the robot's own (see `identify.prior.prior_of`)
-    prior_spread how far the truth may be from the prior; None: the robot's own
-    processing   filter and derivatives in full, instead of `cutoff_hz`
-    delay_s      how old torques are against positions [s] (docs/units-and-frames.md); None: found in the data
-    bounds       on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
-    weighting    `joint`: by each joint's residual; `none`; or weights on the squares, shape (n,)
-    validate     data that the result is judged by and that the fit does not see
-    progress     called with the share of the data that has been read, 0 to 1
-    bootstrap    replicates of a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); 0: none
-    workers      threads that share the replicates; None: one per processor. Results do not depend on it
-    replicating  called with the share of the replicates that are done, 0 to 1
-    options      keywords of the method's own
+    data        one dataset or several
+    method      name of an estimator (`heft.identify.estimation.estimators.ESTIMATORS`), or `Method` with its options
+    level       of consistency that the links must have: mass, inertia, full or shape
+    cutoff_hz   of the zero-phase low-pass [Hz]; None: chosen from the data
+    prior       known parameters; None: the robot's own (see `heft.identify.estimation.prior.prior_of`). How far the
+                truth may be from them is the robot's `spread`
+    bounds      on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
+    signals     filter and derivatives in full, and a known delay of torques
+    validate    data that the result is validated on and that the fit does not see
+    bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
+    progress    called with the share of the data that has been read, 0 to 1
     """
-    from identify.alignment import align
-    from identify.cutoff import choose
-    from identify.dataset import Dataset
-    from identify.estimators import estimate
-    from identify.hand import carried_by, identify_hand
-    from identify.intervals.assessment import assess
-    from identify.intervals.bootstrap import bootstrap as replicated
-    from identify.source import Source
+    from heft.identify.certainty.assessment import assess
+    from heft.identify.certainty.bootstrap import replicate
+    from heft.identify.data import Dataset
+    from heft.identify.estimation.alignment import align
+    from heft.identify.estimation.cutoff import choose
+    from heft.identify.estimation.estimators import Method, estimate
+    from heft.identify.estimation.problem import Problem
+    from heft.identify.information.fit_data import FitData
+    from heft.identify.payload.bare_hand.carried import carried_by
+    from heft.identify.payload.bare_hand.identified_hand import identify_hand
+    from heft.identify.result.assembly import assemble
 
+    method = Method(method) if isinstance(method, str) else method
     datasets = [data] if isinstance(data, Dataset) else list(data)
     if not datasets:
         raise DataError("no data; give at least one dataset")
-    filtered, tradeoff = choose(robot, datasets, _given(cutoff_hz, processing))
-    source = Source.of(robot, datasets, filtered)
-    posed = partial(_problem, source, level, prior, bounds, weighting, prior_spread or robot.spread)
-    alignment = align(source, posed, delay_s, source.reduced(progress))
-    hand = identify_hand(alignment.source)
-    problem = replace(alignment.problem, reweight=alignment.source.reweight)
+
+    # Signals: cut-off, regression rows, delay of the torques.
+    processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
+    fit_data = FitData.of(robot, datasets, processing)
+    problem_of = partial(
+        Problem.of, robot, level=level, prior=prior, bounds=bounds, weighting=method.weighting
+    )
+    alignment = align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
+    problem = replace(alignment.problem, reweight=alignment.data.reweight)
+
+    # What the wrist sensor carries is part of its link, unless the joint torques contradict it.
+    hand = identify_hand(alignment.data)
     if hand is not None and not hand.doubt:
         problem = replace(problem, carried=carried_by(robot, hand, problem.prior, problem.spread))
-    answer = estimate(problem, method, **(options or {}))
-    configuration = {
-        "method": method,
-        "options": options or {},
-        "level": level,
-        "weighting": weighting if isinstance(weighting, str) else list(weighting),
-        "bounds": problem.bounds.to_dict(),
-        "delay_s": delay_s,
-        "prior_spread": asdict(problem.spread),
-    }
-    assessment = assess(replace(alignment, problem=problem), answer)
+    alignment = replace(alignment, problem=problem)
+    answer = estimate(problem, method.name, **method.options)
+    assessment = assess(alignment, answer)
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
-        answer = estimate(problem, method, **(options or {}))
-        assessment = assess(replace(alignment, problem=problem), answer)
+        alignment = replace(alignment, problem=problem)
+        answer = estimate(problem, method.name, **method.options)
+        assessment = assess(alignment, answer)
         assessment = replace(assessment, warnings=(contradiction, *assessment.warnings))
-    if bootstrap:
-        configuration["bootstrap"] = bootstrap
-        checked = replicated(
-            replace(alignment, problem=problem),
-            answer,
-            assessment.spread,
-            bootstrap,
-            options=options or {},
-            workers=workers,
-            progress=replicating,
-        )
-        assessment = replace(
-            assessment,
-            facts=assessment.facts | checked.facts,
-            warnings=(*assessment.warnings, *checked.warnings),
-        )
-    result = _result(assessment, hand, alignment.source, problem, answer, configuration)
-    result = replace(result, tradeoff=tradeoff)
+
+    configuration = {
+        "method": method.name,
+        "options": dict(method.options),
+        "level": level,
+        "weighting": method.weighting if isinstance(method.weighting, str) else list(method.weighting),
+        "bounds": problem.bounds.to_dict(),
+        "delay_s": signals.delay_s,
+        "prior_spread": asdict(problem.spread),
+    }
+    if bootstrap is not None:
+        configuration["bootstrap"] = bootstrap.replicates
+        assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))
+    result = assemble(
+        alignment.data,
+        problem,
+        answer,
+        assessment,
+        configuration=configuration,
+        tradeoff=tradeoff,
+        wrist=hand,
+    )
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
 
-def _given(cutoff_hz: float | None, processing: Processing | None) -> Processing | None:
+def _given_processing(cutoff_hz: float | None, processing: Processing | None) -> Processing | None:
     """The processing that the user asked for; None: to be chosen."""
-    from identify.dataset import Processing
+    from heft.identify.data import Processing
 
     if processing is None:
         return None if cutoff_hz is None else Processing(cutoff_hz=cutoff_hz)
@@ -137,87 +169,50 @@ def _given(cutoff_hz: float | None, processing: Processing | None) -> Processing
     return processing
 
 
-def _problem(
-    source: Source,
-    level: Level,
-    prior: PriorLike,
-    bounds: Bounds | None,
-    weighting: Weighting | Array,
-    spread: PriorSpread,
-    information: Information,
-) -> Problem:
-    from identify.base import base_parameters
-    from identify.parameters import Layout
-    from identify.prior import prior_of
-    from identify.problem import Bounds, Problem
-
-    robot = source.robot
-    return Problem(
-        information=information,
-        base=base_parameters(robot),
-        layout=Layout(robot.parameter_names),
-        level=level,
-        prior=prior_of(robot, prior),
-        boxes=robot.boxes,
-        bounds=Bounds(total_mass=robot.total_mass) if bounds is None else bounds,
-        weighting=weighting,
-        spread=spread,
-    )
-
-
-def _result(
-    assessment: Assessment,
-    hand: Hand | None,
-    source: Source,
-    problem: Problem,
-    answer: Estimate,
-    configuration: dict[str, Any],
+@one_thread()
+def identify_recordings(
+    recordings: Sequence[Recording],
+    *,
+    robot: Robot | None = None,
+    method: str | Method = "sdp",
+    level: Level = "full",
+    validate: Recording | None = None,
+    bootstrap: Bootstrap | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Result:
-    import numpy as np
+    """Fit the segments marked for identification; validate on those marked for validation, or on another recording.
 
-    from identify.estimators.essential import essential_parameters
-    from identify.result import BaseValues, Parameters, Provenance, RelativeError, Result
-    from identify.result.judgement import judged
+    robot   None: the one that travels inside the first recording
 
-    base = problem.base
-    factor, _, _ = problem.stacked(np.ones(problem.joints))
-    condition_number = base.condition_number(factor)
-    error = RelativeError.of(problem.information, answer.parameters, source.robot.tree.prismatic)
-    kept, _ = essential_parameters(problem, answer.weights)
-    essential = answer.essential or tuple(base.names[i] for i in kept)
-    return Result(
-        robot=source.robot,
-        method=answer.method,
-        level=problem.level,
-        parameters=Parameters(problem.layout, answer.parameters),
-        base=BaseValues(
-            base.names,
-            answer.base,
-            assessment.spread.covariance,
-            base.matrix,
-            essential,
-            assessment.spread.degrees,
-        ),
-        rank=answer.rank,
-        condition_number=condition_number,
-        fit=error,
-        weights=answer.weights,
-        processing=source.processing,
-        provenance=Provenance.of(source, configuration),
-        prior=problem.prior,
-        delays={
-            delay.stream: delay for delay in (assessment.delay, *(() if hand is None else (hand.delay,)))
-        },
-        intervals=assessment.intervals | ({} if hand is None else hand.intervals),
-        feasible=answer.feasible,
-        facts=assessment.facts
-        | {name: value for name, value in answer.facts.items() if not name.endswith("_s")},  # no clock time
-        warnings=(
-            *source.notes,
-            *(() if hand is None else hand.warnings),
-            *(() if problem.carried is None else problem.carried.notes),
-            *assessment.warnings,
-            *answer.warnings,
-            *judged(problem, answer, error, condition_number),
-        ),
-    )
+    Other arguments as of `fit`.
+    """
+    from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION, datasets_of
+    from heft.identify.data.recorded_robot import robot_of
+    from heft.identify.result.provenance import RecordingOrigin
+
+    for one in [*recordings, *([] if validate is None else [validate])]:
+        robot = robot_of(one, robot)
+    assert robot is not None
+    data = [part for one in recordings for part in datasets_of(one, robot, IDENTIFICATION)]
+    origins = [RecordingOrigin.of(one, IDENTIFICATION) for one in recordings]
+    if validate is not None:
+        unseen = datasets_of(validate, robot, None)
+        origins.append(RecordingOrigin.of(validate, VALIDATION))
+    else:
+        marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
+        unseen = [part for one in marked for part in datasets_of(one, robot, VALIDATION)]
+    _check_distinct(origins)
+    result = fit(robot, data, method, level, validate=unseen or None, bootstrap=bootstrap, progress=progress)
+    return replace(result, provenance=replace(result.provenance, recordings=tuple(origins)))
+
+
+def _check_distinct(recordings: Sequence[RecordingOrigin]) -> None:
+    """`DataError` where the same data are given twice: they would count as two, or as unseen."""
+    from heft.identify.data.from_recording import IDENTIFICATION
+
+    first: dict[str, RecordingOrigin] = {}
+    for one in recordings:
+        before = first.setdefault(one.digest, one)
+        if before is not one:
+            why = "it is no news" if one.use == IDENTIFICATION else "nothing of it is unseen"
+            raise DataError(f"{one.name} holds the same data as {before.name}: {why}; give it once")

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import NoReturn
 
 import pytest
 import pytest_asyncio
 
-from daq.clock import RealClock
+from heft.daq.clock import RealClock
 
 pytest_plugins = ["pytester"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every asynchronous test the check; a plain one needs no event loop."""
+    """Give every asynchronous test the check (a plain one needs no event loop); long chains of tests begin first."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     for item in items:
         if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(inspect.unwrap(item.obj)):
             item.fixturenames.insert(0, "no_leftover_tasks")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runtime_folder() -> Iterator[None]:
+    """Sessions of the tests are not found beside others of this user. Not in `tmp_path`: sockets need short paths."""
+    with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
 
 
 @pytest_asyncio.fixture
@@ -33,6 +45,12 @@ async def no_leftover_tasks() -> AsyncIterator[None]:
     await asyncio.gather(*leftover, return_exceptions=True)
     if names:
         pytest.fail(f"{len(names)} asyncio tasks left behind: {', '.join(names)}; cancel and await them")
+
+
+@pytest.fixture(scope="session")
+def missing() -> Callable[[str], NoReturn]:
+    """Ends a test that lacks a program or a peer: skips it, but fails it in CI, where all of them must be there."""
+    return pytest.fail if os.environ.get("CI") == "true" else pytest.skip
 
 
 class SteadyClock(RealClock):

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from identify.parameters import Layout
-from identify.result.parameters import Parameters
-from identify.robot import Robot
+from heft.identify.bodies.parameters import Layout
+from heft.identify.result.parameter_values import Parameters
+from heft.identify.robot import Robot
 
 
 def urdf_of(robot: Robot) -> str:

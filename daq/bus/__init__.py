@@ -6,26 +6,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from daq.bus.control import ControlClient, ControlServer, Reply, Request
-    from daq.bus.endpoint import Endpoint, Endpoints
-    from daq.bus.message import Message
-    from daq.bus.security import Security
-    from daq.bus.stop import StopListener, send_stop
-    from daq.bus.telemetry import Publisher, Subscriber
+    from heft.daq.bus.control import ControlClient, ControlServer, Reply, Request
+    from heft.daq.bus.endpoint import Endpoint, Endpoints
+    from heft.daq.bus.message import Message
+    from heft.daq.bus.runtime import RunningSession, private_endpoints, running_sessions
+    from heft.daq.bus.stop import StopListener, send_stop
+    from heft.daq.bus.telemetry import Publisher, Subscriber
 
 _HOME = {
-    "ControlClient": "daq.bus.control",
-    "ControlServer": "daq.bus.control",
-    "Endpoint": "daq.bus.endpoint",
-    "Endpoints": "daq.bus.endpoint",
-    "Message": "daq.bus.message",
-    "Publisher": "daq.bus.telemetry",
-    "Reply": "daq.bus.control",
-    "Request": "daq.bus.control",
-    "Security": "daq.bus.security",
-    "StopListener": "daq.bus.stop",
-    "Subscriber": "daq.bus.telemetry",
-    "send_stop": "daq.bus.stop",
+    "ControlClient": "heft.daq.bus.control",
+    "ControlServer": "heft.daq.bus.control",
+    "Endpoint": "heft.daq.bus.endpoint",
+    "Endpoints": "heft.daq.bus.endpoint",
+    "Message": "heft.daq.bus.message",
+    "Publisher": "heft.daq.bus.telemetry",
+    "Reply": "heft.daq.bus.control",
+    "Request": "heft.daq.bus.control",
+    "RunningSession": "heft.daq.bus.runtime",
+    "StopListener": "heft.daq.bus.stop",
+    "Subscriber": "heft.daq.bus.telemetry",
+    "private_endpoints": "heft.daq.bus.runtime",
+    "running_sessions": "heft.daq.bus.runtime",
+    "send_stop": "heft.daq.bus.stop",
 }
 
 __all__ = [
@@ -37,9 +39,11 @@ __all__ = [
     "Publisher",
     "Reply",
     "Request",
-    "Security",
+    "RunningSession",
     "StopListener",
     "Subscriber",
+    "private_endpoints",
+    "running_sessions",
     "send_stop",
 ]
 

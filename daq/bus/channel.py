@@ -14,9 +14,8 @@ from typing import Any
 import zmq
 import zmq.asyncio
 
-from daq.bus.endpoint import Endpoint
-from daq.bus.security import Security
-from daq.errors import BusError
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.errors import BusError
 
 __all__ = ["Channel"]
 
@@ -42,14 +41,12 @@ class Channel:
         guard_s: float = 0.25,
         options: Mapping[int, int] | None = None,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         self.name = name
         self._kind = kind
         self._guard_ms = max(1, round(guard_s * 1e3))
         self._options = options or {}
         self._given_context = context
-        self._security = security
         self._context: zmq.asyncio.Context | None = None
         self._socket: zmq.asyncio.Socket | None = None
         self._plain: zmq.Socket[bytes] | None = None
@@ -62,8 +59,6 @@ class Channel:
         plain = self._open(endpoint)
         try:
             self._refuse_if_taken(endpoint)
-            if self._security is not None:
-                self._security.before_bind(plain)
             plain.bind(str(endpoint))
             self._file = endpoint.path
             if mode is not None and endpoint.path is not None:
@@ -81,8 +76,6 @@ class Channel:
         endpoint.require_target(self.name)
         plain = self._open(endpoint)
         try:
-            if self._security is not None:
-                self._security.before_connect(plain)
             plain.connect(str(endpoint))
         except zmq.ZMQError as exc:
             self.close()

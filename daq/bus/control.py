@@ -16,9 +16,8 @@ from collections.abc import Mapping
 
 import zmq.asyncio
 
-from daq.bus.endpoint import Endpoint
-from daq.bus.requests import Handler, Reply, Request, RequestClient, RequestServer
-from daq.bus.security import Security
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.bus.requests import Handler, Reply, Request, RequestClient, RequestServer
 
 __all__ = ["ControlClient", "ControlServer", "Handler", "Reply", "Request"]
 
@@ -32,10 +31,9 @@ class ControlServer(RequestServer):
         handlers: Mapping[str, Handler],
         *,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         endpoint = Endpoint.parse(endpoint).require_local("control")
-        super().__init__("control", endpoint, handlers, mode=0o600, context=context, security=security)
+        super().__init__("control", endpoint, handlers, mode=0o600, context=context)
 
 
 class ControlClient(RequestClient):
@@ -47,7 +45,6 @@ class ControlClient(RequestClient):
         *,
         timeout_s: float = 5.0,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         endpoint = Endpoint.parse(endpoint).require_local("control")
-        super().__init__("control", endpoint, timeout_s=timeout_s, context=context, security=security)
+        super().__init__("control", endpoint, timeout_s=timeout_s, context=context)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from daq.errors import BusError
+from heft.daq.errors import BusError
 
 __all__ = ["Endpoint", "Endpoints"]
 
@@ -71,10 +68,10 @@ class Endpoint:
         return Path(self.address) if self.scheme == "ipc" and not self.address.startswith("@") else None
 
     @property
-    def archive(self) -> Endpoint:
-        """Where the archive of a session is whose telemetry is here: the next port, or beside the file."""
+    def following(self) -> Endpoint:
+        """Where followers of a session get its recording whose telemetry is here: the next port, or beside the file."""
         if self.port is None:
-            return Endpoint.parse(f"{self.scheme}://{self.address}.archive")
+            return Endpoint.parse(f"{self.scheme}://{self.address}.following")
         return Endpoint.parse(str(replace(self, port=self.port and self.port + 1)))
 
     @property
@@ -111,33 +108,31 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The channels of one session; that of its archive follows from telemetry."""
+    """The channels of one session; that for followers is beside telemetry.
+
+    folder   where the session tells that it can be reached (`heft.daq.bus.runtime`); None: nowhere
+    """
 
     telemetry: Endpoint
     control: Endpoint
     stop: Endpoint
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         self.control.require_local("control")
         self.stop.require_local("stop")
 
     @property
-    def archive(self) -> Endpoint:
-        """What was published, for those who missed some: see `daq.archive`."""
-        return self.telemetry.archive
+    def following(self) -> Endpoint:
+        """The recording, for followers: see `heft.daq.following`."""
+        return self.telemetry.following
 
     @classmethod
     def under(cls, folder: Path, *, telemetry: str | Endpoint | None = None) -> Self:
-        """All in one folder; telemetry, and with it the archive, elsewhere where it is given."""
+        """All in one folder; telemetry, and with it the channel for followers, elsewhere where it is given."""
         return cls(
             telemetry=Endpoint.parse(telemetry or f"ipc://{folder / 'telemetry'}"),
             control=Endpoint.parse(f"ipc://{folder / 'control'}"),
             stop=Endpoint.parse(f"ipc://{folder / 'stop'}"),
+            folder=folder,
         )
-
-    @classmethod
-    @contextmanager
-    def private(cls, *, telemetry: str | Endpoint | None = None) -> Iterator[Self]:
-        """In a new folder that only this user can enter and that is removed on exit."""
-        with tempfile.TemporaryDirectory(prefix="heft-") as folder:
-            yield cls.under(Path(folder), telemetry=telemetry)

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from daq.errors import BusError, RecordingError
-from daq.record import codec
-from drivers.block import Block
-from drivers.stream import Stream
+from heft.daq.errors import BusError, RecordingError
+from heft.daq.record import codec
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 __all__ = ["Descriptions", "Header", "Message", "decode", "encode_block", "encode_json"]
 

@@ -1,6 +1,6 @@
 """Requests and their answers: a server with handlers by name, and a client that waits for each answer.
 
-Which endpoints a channel may use, and what it is for, is its own business: `daq.bus.control`, `daq.archive`.
+A channel says itself which endpoints it may use and what it is for: `heft.daq.bus.control`, `heft.daq.following`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from typing import Any, Self
 import zmq
 import zmq.asyncio
 
-from daq.bus.channel import Channel
-from daq.bus.endpoint import Endpoint
-from daq.bus.security import Security
-from daq.errors import BusError, HeftError, RemoteError
+from heft.daq.bus.channel import Channel
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.errors import BusError, HeftError, RemoteError
 
 __all__ = ["Handler", "Reply", "Request", "RequestClient", "RequestServer"]
 
@@ -54,6 +53,7 @@ class RequestServer:
 
     channel   what the requests are about, in messages
     mode      permissions of an ipc endpoint's file, where they matter
+    options   of the socket, by ZMQ's numbers
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class RequestServer:
         handlers: Mapping[str, Handler],
         *,
         mode: int | None = None,
+        options: Mapping[int, int] | None = None,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self._handlers = dict(handlers)
         self._mode = mode
-        self._channel = Channel(channel, zmq.ROUTER, context=context, security=security)
+        self._channel = Channel(channel, zmq.ROUTER, options=options, context=context)
         self._server: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -127,14 +127,11 @@ class RequestClient:
         *,
         timeout_s: float = 5.0,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self._timeout_s = timeout_s
         # IMMEDIATE: a request never waits in a queue for a server that is not there, to be carried out later.
-        self._channel = Channel(
-            channel, zmq.DEALER, options={zmq.IMMEDIATE: 1}, context=context, security=security
-        )
+        self._channel = Channel(channel, zmq.DEALER, options={zmq.IMMEDIATE: 1}, context=context)
         self._numbers = itertools.count()
         self._turn = asyncio.Lock()
 

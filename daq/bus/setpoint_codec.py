@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.errors import ProtocolError
-from drivers.setpoints import Setpoints
+from heft.drivers.errors import ProtocolError
+from heft.drivers.setpoints import Setpoints
 
 __all__ = ["decode", "encode"]
 

@@ -1,6 +1,6 @@
 """Stop: a channel of its own, so that a stop waits behind nothing.
 
-Anyone on this host may ask for a stop, with a reason. It is a convenience of software and no safety function.
+Any process of this user may ask for a stop, with a reason. It is a convenience of software and no safety function.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Self
 import zmq
 import zmq.asyncio
 
-from daq.bus.channel import Channel
-from daq.bus.endpoint import Endpoint
-from daq.bus.security import Security
-from daq.errors import BusError
+from heft.daq.bus.channel import Channel
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.errors import BusError
 
 __all__ = ["StopListener", "send_stop"]
 
@@ -32,13 +31,12 @@ class StopListener:
         endpoint: str | Endpoint,
         *,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint).require_local("stop")
-        self._channel = Channel("stop", zmq.ROUTER, guard_s=_GUARD_S, context=context, security=security)
+        self._channel = Channel("stop", zmq.ROUTER, guard_s=_GUARD_S, context=context)
 
     async def __aenter__(self) -> Self:
-        self.endpoint = self._channel.bind(self.endpoint, mode=0o666)
+        self.endpoint = self._channel.bind(self.endpoint, mode=0o600)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -62,11 +60,10 @@ async def send_stop(
     *,
     timeout_s: float = 2.0,
     context: zmq.asyncio.Context | None = None,
-    security: Security | None = None,
 ) -> None:
     """Ask the session at `endpoint` to stop and return when it has heard; BusError if it has not."""
     endpoint = Endpoint.parse(endpoint).require_local("stop")
-    channel = Channel("stop", zmq.DEALER, guard_s=_GUARD_S, context=context, security=security)
+    channel = Channel("stop", zmq.DEALER, guard_s=_GUARD_S, context=context)
     channel.connect(endpoint)
     try:
         async with asyncio.timeout(timeout_s):

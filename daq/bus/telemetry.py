@@ -27,15 +27,14 @@ from uuid import uuid4
 import zmq
 import zmq.asyncio
 
-from daq import topics
-from daq.bus.channel import Channel
-from daq.bus.endpoint import Endpoint
-from daq.bus.gaps import Gaps
-from daq.bus.message import Descriptions, Header, Message, decode, encode_block, encode_json
-from daq.bus.security import Security
-from daq.record import codec
-from drivers.block import Block
-from drivers.stream import Stream
+from heft.daq import topics
+from heft.daq.bus.channel import Channel
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.bus.gaps import Gaps
+from heft.daq.bus.message import Descriptions, Header, Message, decode, encode_block, encode_json
+from heft.daq.record import codec
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 __all__ = ["Publisher", "Subscriber", "new_session"]
 
@@ -70,14 +69,13 @@ class Publisher:
         high_water: int = HIGH_WATER,
         patient: bool = False,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self.session = session or new_session()
         self._replay = replay
         self._kept: deque[Sequence[bytes]] = deque()
         options: dict[int, int] = {zmq.SNDHWM: high_water, zmq.XPUB_NODROP: int(patient)}
-        self._channel = Channel("telemetry", zmq.PUB, options=options, context=context, security=security)
+        self._channel = Channel("telemetry", zmq.PUB, options=options, context=context)
         self._descriptions = Descriptions()
         self._counts: dict[str, int] = {}
         self._counted_ns: int | None = None
@@ -170,7 +168,7 @@ def new_session() -> str:
 class Subscriber:
     """Reads telemetry in this process or any other, on this host or, over tcp, on any other.
 
-    subscriptions   topics, or beginnings of topics that end in `/` (see `daq.topics`)
+    subscriptions   topics, or beginnings of topics that end in `/` (see `heft.daq.topics`)
     """
 
     def __init__(
@@ -181,7 +179,6 @@ class Subscriber:
         high_water: int = HIGH_WATER,
         guard_s: float = 0.25,
         context: zmq.asyncio.Context | None = None,
-        security: Security | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self.subscriptions = tuple(subscriptions)
@@ -191,7 +188,6 @@ class Subscriber:
             guard_s=guard_s,
             options={zmq.RCVHWM: high_water},
             context=context,
-            security=security,
         )
         self._descriptions = Descriptions()
         self._gaps = Gaps()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from daq.config.reader import Model
+from heft.daq.config.reader import Model
 
 __all__ = ["BrokerConfig"]
 

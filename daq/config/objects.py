@@ -8,8 +8,9 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from daq.config.reader import Model, read
-from daq.errors import ConfigError
+from heft.daq.config.reader import Model, read
+from heft.daq.config.shipped import locate
+from heft.daq.errors import ConfigError
 
 __all__ = ["GraspConfig", "ObjectConfig", "load_object", "load_objects"]
 
@@ -69,12 +70,13 @@ class ObjectConfig(Model):
 
 def load_object(path: Path | str) -> ObjectConfig:
     """Read an object's file."""
-    return read(Path(path), ObjectConfig)
+    return read(locate(path), ObjectConfig)
 
 
 def load_objects(directory: Path | str) -> tuple[ObjectConfig, ...]:
     """Read every object's file (*.yaml) in a directory, in the order of their file names."""
-    files = sorted(Path(directory).glob("*.yaml"))
+    directory = locate(directory, what="the directory of a library of objects")
+    files = sorted(directory.glob("*.yaml"))
     if not files:
         raise ConfigError(
             f"{directory}: no object files (*.yaml) here; give the directory of a library of objects"

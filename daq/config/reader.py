@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from daq.errors import ConfigError
+from heft.daq.errors import ConfigError
 
-__all__ = ["Model", "explain", "read"]
+__all__ = ["Model", "explain", "read", "union_tag"]
 
 M = TypeVar("M", bound=BaseModel)
+
+_TAG = "<"  # no key of a file begins like this
 
 
 class Model(BaseModel):
@@ -42,8 +44,6 @@ def read(path: Path, model: type[M]) -> M:
     """Read the file at `path` as `model`, whose field `path` is where it came from."""
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; give the path of a YAML file") from None
     except OSError as exc:
         raise ConfigError(f"{path}: cannot be read ({exc.strerror}); give the path of a YAML file") from exc
     except UnicodeDecodeError as exc:
@@ -74,7 +74,7 @@ def explain(path: Path, exc: ValidationError, prefix: str = "") -> str:
             error["type"] == "too_short" and error["input"]
         ):  # its items are mistaken, and have lines of their own
             continue
-        location = (*(prefix.split(".") if prefix else ()), *error["loc"])
+        location = (*(prefix.split(".") if prefix else ()), *filter(_is_key, error["loc"]))
         key = ".".join(str(part) for part in location)
         where = f"{path}:{_line(node, location)}"
         if error["type"] == "extra_forbidden":
@@ -85,6 +85,15 @@ def explain(path: Path, exc: ValidationError, prefix: str = "") -> str:
             message = error["msg"].removeprefix("Value error, ")
             lines.append(": ".join(part for part in (where, key, message) if part) + _given(error["input"]))
     return "\n".join(lines)
+
+
+def union_tag(kind: str) -> str:
+    """Tag of one kind in a union of models. It stands in pydantic's locations, and is left out of messages."""
+    return f"{_TAG}{kind}>"
+
+
+def _is_key(part: int | str) -> bool:
+    return isinstance(part, int) or not part.startswith(_TAG)
 
 
 def _given(value: Any) -> str:

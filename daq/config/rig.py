@@ -7,17 +7,16 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
-from daq.bus.endpoint import Endpoint
-from daq.config.broker import BrokerConfig
-from daq.config.reader import Model, explain, read
-from daq.config.robot import RobotConfig, load_robot
-from daq.errors import BusError, ConfigError
-from drivers.errors import OptionError
-from drivers.registry import KINDS, options_model
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.config.broker import BrokerConfig
+from heft.daq.config.reader import Model, explain, read
+from heft.daq.config.robot import RobotConfig, load_robot
+from heft.daq.config.shipped import locate
+from heft.daq.errors import BusError, ConfigError
+from heft.drivers.errors import OptionError
+from heft.drivers.registry import KINDS, driver_options, emulator_options
 
 __all__ = ["DeviceConfig", "EmulationConfig", "RigConfig", "load_rig"]
-
-_SIMULATED = "sim_"  # kinds of simulated devices begin with it
 
 
 class DeviceConfig(Model):
@@ -99,7 +98,7 @@ class RigConfig(Model):
     @property
     def simulated(self) -> bool:
         """Is every device simulated? Then time may be, too."""
-        return all(device.kind.startswith(_SIMULATED) for device in self.devices.values())
+        return all(KINDS[device.kind].simulated for device in self.devices.values())
 
     @property
     def real(self) -> tuple[str, ...]:
@@ -108,25 +107,25 @@ class RigConfig(Model):
         return tuple(
             name
             for name, device in self.devices.items()
-            if not device.kind.startswith(_SIMULATED) and name not in emulated
+            if not KINDS[device.kind].simulated and name not in emulated
         )
 
 
 def load_rig(path: Path | str) -> RigConfig:
     """Read a rig's file, its robot's file and every device's options."""
-    path = Path(path)
+    path = locate(path)
     raw = read(path, _RigFile)
     devices = {name: _device(path, name, dict(options)) for name, options in raw.devices.items()}
     _no_shared_ports(path, devices)
     simulation = None
     if raw.simulation is not None:
-        from drivers.sim.world import WorldOptions
+        from heft.drivers.sim.world import WorldOptions
 
         simulation = _options(path, "simulation", WorldOptions, raw.simulation)
-    robot = load_robot(path.parent / raw.robot)
+    robot = load_robot(locate(raw.robot, path.parent))
     for number, fault in enumerate(getattr(simulation, "faults", ())):
         _target(f"{path}: simulation.faults.{number}", fault, devices, robot)
-    if simulation is None and any(d.kind.startswith(_SIMULATED) for d in devices.values()):
+    if simulation is None and any(KINDS[d.kind].simulated for d in devices.values()):
         raise ConfigError(f"{path}: simulation: missing, but the rig has simulated devices; add this key")
     if simulation is None and raw.emulation is not None:
         raise ConfigError(f"{path}: simulation: missing, but the rig has emulated devices; add this key")
@@ -146,7 +145,7 @@ def load_rig(path: Path | str) -> RigConfig:
 def _device(path: Path, name: str, options: dict[str, Any]) -> DeviceConfig:
     kind = options.pop("kind")
     try:
-        model = options_model(kind)
+        model = driver_options(kind)
     except OptionError as exc:
         raise ConfigError(f"{path}: devices.{name}.{exc}") from exc
     return DeviceConfig(kind=kind, options=_options(path, f"devices.{name}", model, options))
@@ -156,8 +155,7 @@ def _emulation(
     path: Path, raw: _EmulationFile, devices: dict[str, DeviceConfig], robot: RobotConfig
 ) -> EmulationConfig:
     """The emulators' options, each by the kind of its device."""
-    from drivers import emulators
-    from drivers.emulators.wire_faults import WireFault
+    from heft.drivers.emulators.wires.wire_faults import WireFault
 
     chosen: dict[str, BaseModel] = {}
     for name, options in raw.devices.items():
@@ -166,7 +164,7 @@ def _emulation(
                 f"{path}: emulation.devices.{name}: there is no such device in this rig; one of {', '.join(devices)}"
             )
         try:
-            model = emulators.options_model(devices[name].kind)
+            model = emulator_options(devices[name].kind)
         except OptionError as exc:
             raise ConfigError(f"{path}: emulation.devices.{name}: {exc}") from exc
         chosen[name] = _options(path, f"emulation.devices.{name}", model, options or {})

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from daq.config.reader import Model, read
+from heft.daq.config.reader import Model, read
+from heft.daq.config.shipped import locate
 
 __all__ = ["DhRow", "JointConfig", "LinkConfig", "PriorSpreadConfig", "RobotConfig", "load_robot"]
 
@@ -80,7 +81,7 @@ class DhRow(Model):
 
 
 class PriorSpreadConfig(Model):
-    """How far the true robot may be from this file, as standard deviations: see `identify.robot.PriorSpread`."""
+    """How far the true robot may be from this file, as standard deviations: see `heft.identify.robot.PriorSpread`."""
 
     inertia: Positive = 0.1  # masses by about twice this: CAD without cables and screws
     drive_inertia: Positive = 0.3  # of its logarithm: data sheets of motors
@@ -142,5 +143,4 @@ class RobotConfig(Model):
 
 def load_robot(path: Path | str) -> RobotConfig:
     """Read a robot's file."""
-    path = Path(path)
-    return read(path, RobotConfig)
+    return read(locate(path), RobotConfig)

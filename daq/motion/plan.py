@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from daq.config.robot import JointConfig
-from daq.config.session import FourierConfig, SessionConfig, Step
-from daq.errors import CheckError
-from daq.trajectory.checks import Check, Limits, limit_checks, run_checks
-from daq.trajectory.fourier import FourierSeries, fourier
-from daq.trajectory.minimum_jerk import minimum_jerk
-from daq.trajectory.random_fourier import random_fourier
-from daq.trajectory.trajectory import Trajectory
+from heft.daq.config.robot import JointConfig
+from heft.daq.config.session import SessionConfig
+from heft.daq.config.steps import Step
+from heft.daq.errors import CheckError
+from heft.daq.trajectory.checks import Check, Limits, limit_checks, run_checks
+from heft.daq.trajectory.minimum_jerk import limited_move
+from heft.daq.trajectory.trajectory import Trajectory
 
 __all__ = ["Leg", "limits_of", "make_plan"]
 
@@ -35,7 +34,7 @@ class Leg:
         """How long it takes [s], as far as known."""
         if self.trajectory is not None:
             return self.trajectory.duration_s
-        return self.step.wait or 0.0 if self.step is not None else 0.0
+        return 0.0 if self.step is None else self.step.seconds
 
 
 def limits_of(joints: dict[str, JointConfig]) -> Limits:
@@ -58,21 +57,22 @@ def make_plan(
 ) -> tuple[Leg, ...]:
     """Legs from `start` [rad] (None: from where the first trajectory begins), all of them checked.
 
-    `draft` is a plan that was made before `start` was known: its series are taken over, and not checked again.
+    `draft` is a plan that was made before `start` was known: motions that do not depend on it are taken over, and not
+    checked again.
     Raises CheckError with every violated bound: position, velocity, acceleration, and what `checks` add.
     """
     limits = limits_of(session.rig.robot.joints)
-    ready = {
-        leg.step: leg.trajectory for leg in draft if leg.step is not None and leg.step.fourier is not None
-    }
+    ready = {leg.step: leg.trajectory for leg in draft if leg.step is not None and leg.step.begins_anywhere}
     here = start
     legs: list[Leg] = []
     for step in session.steps:
-        trajectory = ready.get(step) or _trajectory(session, step, limits, here)
+        trajectory = ready.get(step) or step.trajectory(limits, session.rate_hz, here)
         if trajectory is not None:
             begin = trajectory.position[0]
             if here is not None and not np.allclose(here, begin, rtol=0.0, atol=1e-9):
-                legs.append(Leg(None, _move(session, limits, here, begin, session.approach_fraction)))
+                fraction = session.approach_fraction
+                move = limited_move(here, begin, limits, fraction=fraction, rate_hz=session.rate_hz)
+                legs.append(Leg(None, move))
             here = trajectory.position[-1]
         legs.append(Leg(step, trajectory))
     for leg in legs:
@@ -89,45 +89,3 @@ def _check(session: SessionConfig, leg: Leg, trajectory: Trajectory, checks: Seq
         what = "the move to a step's start" if leg.step is None else f"steps.{leg.step.name}"
         reasons = "".join(f"\n  {line}" for line in str(exc).splitlines())
         raise CheckError(f"{session.path}: {what} may not be played:{reasons}", exc.violations) from exc
-
-
-def _trajectory(
-    session: SessionConfig, step: Step, limits: Limits, here: NDArray[np.float64] | None
-) -> Trajectory | None:
-    if step.fourier is not None:
-        return _fourier(session, step.fourier, limits)
-    if step.move is not None:
-        to = np.array(step.move.to)
-        return _move(session, limits, to if here is None else here, to, step.move.fraction)
-    return None
-
-
-def _fourier(session: SessionConfig, config: FourierConfig, limits: Limits) -> Trajectory:
-    if config.a is None or config.b is None or config.q0 is None:
-        series = random_fourier(
-            limits, period_s=config.period_s, harmonics=config.harmonics, seed=config.seed or 0
-        )
-    else:
-        series = FourierSeries(
-            a=np.array(config.a), b=np.array(config.b), q0=np.array(config.q0), period_s=config.period_s
-        )
-    return fourier(
-        series, seconds=config.seconds, blend_s=config.blend_s, rate_hz=session.rate_hz, axes=limits.axes
-    )
-
-
-def _move(
-    session: SessionConfig,
-    limits: Limits,
-    begin: NDArray[np.float64],
-    end: NDArray[np.float64],
-    fraction: float,
-) -> Trajectory:
-    return minimum_jerk(
-        begin,
-        end,
-        velocity=fraction * limits.velocity,
-        acceleration=fraction * limits.acceleration,
-        rate_hz=session.rate_hz,
-        axes=limits.axes,
-    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from daq.trajectory.trajectory import Trajectory
-from drivers.clock import Clock
-from drivers.setpoints import Setpoints
+from heft.daq.trajectory.trajectory import Trajectory
+from heft.drivers.clock import Clock
+from heft.drivers.setpoints import Setpoints
 
 __all__ = ["Player"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from drivers.block import Block
-from drivers.setpoints import Setpoints
-from drivers.stream import Column, Role, Stream
+from heft.drivers.block import Block
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Column, Role, Stream
 
 __all__ = ["sent_block", "sent_stream"]
 

@@ -58,5 +58,14 @@ class StateMachine:
             return
         if state not in _NEXT[self._state]:
             raise RuntimeError(f"a session does not go from {self._state} to {state}")
+        self._change(state, reason)
+
+    def finish(self, state: State, reason: str) -> None:
+        """Enter a final state: after `stopping`, or while nothing is connected."""
+        if not state.final or self._state not in (State.IDLE, State.STOPPING):
+            raise RuntimeError(f"a session does not end as {state} when it is {self._state}")
+        self._change(state, reason)
+
+    def _change(self, state: State, reason: str) -> None:
         self._state = state
         self._on_change(state, reason)

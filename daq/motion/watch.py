@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from daq.config.robot import JointConfig
-from daq.config.session import WatchConfig
-from daq.errors import SafetyStop
-from drivers.block import Block, Validity
-from drivers.errors import DeviceLost
-from drivers.setpoints import Setpoints
-from drivers.stream import Role, Stream
+from heft.daq.config.robot import JointConfig
+from heft.daq.config.session import WatchConfig
+from heft.daq.errors import SafetyStop
+from heft.drivers.block import Block, Validity
+from heft.drivers.errors import DeviceLost
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Role, Stream
 
 __all__ = ["Watch"]
 

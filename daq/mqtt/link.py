@@ -24,11 +24,11 @@ from typing import Any, Self
 
 import aiomqtt
 
-from daq.clock import HostClock, RealClock
-from daq.config.broker import BrokerConfig
-from daq.errors import ConfigError
-from daq.mqtt import topics
-from daq.mqtt.inbox import Inbox, IncomingEvent
+from heft.daq.clock import HostClock, RealClock
+from heft.daq.config.broker import BrokerConfig
+from heft.daq.errors import ConfigError
+from heft.daq.mqtt import topics
+from heft.daq.mqtt.inbox import Inbox, IncomingEvent
 
 __all__ = ["Link"]
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from daq.config.rig import RigConfig
-from daq.mqtt import topics
-from daq.session.observer import Observer
+from heft.daq.config.rig import RigConfig
+from heft.daq.mqtt import topics
+from heft.daq.session.sink import Sink
 
 if TYPE_CHECKING:
-    from daq.mqtt.link import Link
+    from heft.daq.mqtt.link import Link
 
 __all__ = ["SessionReport"]
 
 _HEALTH_NS = 1_000_000_000
 
 
-class SessionReport(Observer):
+class SessionReport(Sink):
     """Tells `heft/<cell>/session` and `heft/<cell>/health/<stream>`, inside `async with`.
 
     On a rig without a broker it tells nobody.
@@ -25,7 +25,7 @@ class SessionReport(Observer):
     def __init__(self, rig: RigConfig, session: str) -> None:
         self._link: Link | None = None
         if rig.mqtt is not None:
-            from daq.mqtt.link import Link
+            from heft.daq.mqtt.link import Link
 
             self._link = Link(rig.mqtt, rig.cell, "session", folder=rig.path.parent)
         self._cell, self._session = rig.cell, session

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from daq.errors import RecordingError
-from drivers.block import Block
-from drivers.stream import Stream
+from heft.daq.errors import RecordError, RecordingError
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 __all__ = [
     "DTYPES",
@@ -20,11 +21,8 @@ __all__ = [
     "decode",
     "decode_rows",
     "decode_runs",
+    "dtype_name",
     "encode",
-    "host_times",
-    "numbers",
-    "rows",
-    "size_of",
 ]
 
 MAGIC = b"HEFT"
@@ -42,8 +40,24 @@ DTYPES = {
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
+def dtype_name(stream: Stream) -> bytes:
+    """The type of a stream's numbers as a Block's header has it; RecordError where it cannot be recorded."""
+    try:
+        return _NAMES[np.dtype(stream.dtype)]
+    except KeyError:
+        raise RecordError(
+            f"{stream.name}: numbers of type {stream.dtype!r} cannot be recorded; "
+            f"use one of {', '.join(dtype.str for dtype in _NAMES)}"
+        ) from None
+
+
+@lru_cache(maxsize=1)
 def encode(block: Block) -> bytes:
-    """A Block as one message. The stream itself is described once, in the channel."""
+    """A Block as one message. The stream itself is described once, in the channel.
+
+    The last one is remembered: the recorder, telemetry and others who take the same Block one after the other share
+    its bytes.
+    """
     flags = 0
     parts = [block.host_ns.astype("<i8", copy=False).tobytes()]
     if block.request_ns is not None:
@@ -57,13 +71,13 @@ def encode(block: Block) -> bytes:
         flags |= HAS_VALIDITY
         parts.append(block.validity.tobytes())
     n, k = block.values.shape
-    dtype = _NAMES[block.values.dtype]
-    return b"".join((HEADER.pack(MAGIC, VERSION, flags, n, k, block.sequence, dtype, 0), *parts))
+    head = HEADER.pack(MAGIC, VERSION, flags, n, k, block.sequence, dtype_name(block.stream), 0)
+    return b"".join((head, *parts))
 
 
 def decode(data: bytes, stream: Stream) -> Block:
     """Inverse of `encode`; arrays are read-only views of `data`. Anything else raises RecordingError."""
-    flags, n, k, sequence, dtype, expected = _head(data, 0, stream)
+    flags, n, k, sequence, dtype, expected = _head(data, stream)
     if len(data) != expected:
         raise RecordingError(f"{stream.name}: a Block of {len(data)} bytes, its header says {expected}")
     at = HEADER.size
@@ -81,36 +95,6 @@ def decode(data: bytes, stream: Stream) -> Block:
     else:
         validity = np.zeros((n, k), np.uint8)
     return Block(stream, sequence, host_ns, values, validity, request_ns, ticks)
-
-
-def rows(joined: bytes, stream: Stream) -> Iterator[NDArray[np.uint8]]:
-    """Blocks that stand one after the other, as rows of bytes (m, length): as many at a time as have one header.
-
-    The sequence number aside. Anything that is no Block of the stream raises RecordingError.
-    """
-    at = 0
-    while at < len(joined):
-        length = _head(joined, at, stream)[-1]
-        if at + length > len(joined):
-            missing = at + length - len(joined)
-            raise RecordingError(f"{stream.name}: the last Block is cut, {missing} bytes are missing")
-        count = (len(joined) - at) // length
-        found = np.frombuffer(joined, np.uint8, count * length, at).reshape(count, length)
-        same = (found[:, :16] == found[0, :16]).all(axis=1) & (found[:, 24:32] == found[0, 24:32]).all(axis=1)
-        alike = count if same.all() else int(np.argmin(same))
-        yield found[:alike]
-        at += alike * length
-
-
-def numbers(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Sequence numbers of Blocks with one header (m,)."""
-    return np.ascontiguousarray(rows[:, 16:24]).view("<i8")[:, 0]
-
-
-def host_times(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Host times [ns] of Blocks with one header, (m, N)."""
-    n = HEADER.unpack_from(rows[0].tobytes())[3]
-    return np.ascontiguousarray(rows[:, HEADER.size : HEADER.size + 8 * n]).view("<i8").reshape(len(rows), n)
 
 
 def decode_runs(messages: Iterable[bytes], stream: Stream) -> Iterator[Block]:
@@ -134,7 +118,8 @@ def decode_rows(rows: NDArray[np.uint8], stream: Stream) -> Iterator[Block]:
     if not n or not same.all():
         yield from (decode(row.tobytes(), stream) for row in rows)
         return
-    edges = [0, *(np.flatnonzero(np.diff(numbers(rows)) != n) + 1).tolist(), len(rows)]
+    sequence = np.ascontiguousarray(rows[:, 16:24]).view("<i8")[:, 0]
+    edges = [0, *(np.flatnonzero(np.diff(sequence) != n) + 1).tolist(), len(rows)]
     for start, end in itertools.pairwise(edges):
         yield _joined(rows[start:end], first)
 
@@ -159,13 +144,13 @@ def _joined(rows: NDArray[np.uint8], first: Block) -> Block:
     return Block(first.stream, sequence, host_ns, values, validity, request_ns, ticks)
 
 
-def _head(data: bytes, at: int, stream: Stream) -> tuple[int, int, int, int, np.dtype[Any], int]:
-    """Flags, N, k, sequence number, type and length in bytes of the Block that begins at `at`."""
-    if len(data) - at < HEADER.size:
+def _head(data: bytes, stream: Stream) -> tuple[int, int, int, int, np.dtype[Any], int]:
+    """Flags, N, k, sequence number, type and length in bytes of a Block."""
+    if len(data) < HEADER.size:
         raise RecordingError(
-            f"{stream.name}: a Block of {len(data) - at} bytes, its header alone has {HEADER.size}"
+            f"{stream.name}: a Block of {len(data)} bytes, its header alone has {HEADER.size}"
         )
-    magic, version, flags, n, k, sequence, dtype_name, zero = HEADER.unpack_from(data, at)
+    magic, version, flags, n, k, sequence, name, zero = HEADER.unpack_from(data)
     if magic != MAGIC:
         raise RecordingError(f"{stream.name}: a Block begins with {magic!r}, expected {MAGIC!r}")
     if version != VERSION:
@@ -173,16 +158,12 @@ def _head(data: bytes, at: int, stream: Stream) -> tuple[int, int, int, int, np.
             f"{stream.name}: a Block of version {version}, this program reads {VERSION}; "
             "read it with the version of Heft that wrote it (see the recording's metadata)"
         )
-    dtype = DTYPES.get(dtype_name)
+    dtype = DTYPES.get(name)
     if dtype is None or dtype != np.dtype(stream.dtype) or k != stream.width or zero or flags & ~7:
         raise RecordingError(
-            f"{stream.name}: a Block of {k} columns {dtype_name!r} with flags {flags:#x}, "
+            f"{stream.name}: a Block of {k} columns {name!r} with flags {flags:#x}, "
             f"the channel describes {stream.width} columns {stream.dtype!r}"
         )
-    return flags, n, k, sequence, dtype, size_of(n, k, dtype.itemsize, flags)
-
-
-def size_of(n: int, k: int, itemsize: int, flags: int) -> int:
-    """Length in bytes of a Block of n samples and k columns."""
     times = 1 + bool(flags & HAS_REQUEST) + bool(flags & HAS_TICKS)
-    return HEADER.size + n * (8 * times + k * (itemsize + bool(flags & HAS_VALIDITY)))
+    length = HEADER.size + n * (8 * times + k * (dtype.itemsize + bool(flags & HAS_VALIDITY)))
+    return flags, n, k, sequence, dtype, length

@@ -31,7 +31,7 @@ from mcap.records import (
 )
 from mcap.records import Chunk as ChunkRecord
 
-from daq.record.chunk import Chunk
+from heft.daq.record.chunk import Chunk
 
 __all__ = ["MAGIC", "McapFile", "Raw"]
 

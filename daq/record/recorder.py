@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import os
 import time
 from collections import deque
@@ -13,12 +15,14 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Self
 
-from daq.clock import HostClock
-from daq.errors import RecordError
-from daq.record import plain
-from daq.record.writer import Writer
-from drivers.block import Block
-from drivers.stream import Stream
+import numpy as np
+
+from heft.daq.clock import HostClock
+from heft.daq.errors import RecordError
+from heft.daq.record import codec
+from heft.daq.record.writer import Writer
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 __all__ = ["FLUSH_S", "Recorder"]
 
@@ -56,7 +60,7 @@ class Recorder:
         self._hold: AbstractContextManager[None] | None = None
         self._throttling = False
         self._failure: RecordError | None = None
-        self._failure_told = False
+        self._failure_raised = False
         self._renamed = False
         self._open = False
         self._flush_due = time.monotonic() + FLUSH_S
@@ -95,7 +99,7 @@ class Recorder:
     async def __aexit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
         """Write what is queued, finish the file, rename it. Cancellation waits until that is done."""
         if self._refused:
-            with suppress(RecordError):  # told below
+            with suppress(RecordError):  # raised below
                 self.note("heft.refused", self._refused)
         self._open = False
         self._queue.append(None)
@@ -108,7 +112,7 @@ class Recorder:
                     await self._finished.wait()
                 except asyncio.CancelledError as cancel:
                     cancelled = cancel
-        if self._failure is not None and (exc is None or not self._failure_told):
+        if self._failure is not None and (exc is None or not self._failure_raised):
             raise self._failure
         if cancelled is not None:
             raise cancelled
@@ -120,7 +124,7 @@ class Recorder:
     def block(self, block: Block) -> None:
         """Record a Block. Blocks of one stream are written in the order of the calls."""
         try:
-            self._put(partial(self._writer.block, block))
+            self._put(partial(self._writer.block, block, codec.encode(block)))
         except RecordError:
             name = block.stream.name
             self._refused[name] = self._refused.get(name, 0) + len(block)
@@ -129,7 +133,7 @@ class Recorder:
     def event(self, name: str, *, t_ns: int | None = None, **facts: Any) -> None:
         """Record that something happened, at host time `t_ns` [ns] (default: now)."""
         t_ns = self._clock.now_ns() if t_ns is None else t_ns
-        text = plain.dumps({"t_ns": t_ns, "name": name, **facts})
+        text = _to_json({"t_ns": t_ns, "name": name, **facts})
         self._put(partial(self._writer.event, t_ns, text), RESERVE)
 
     def attach(self, name: str, media_type: str, data: bytes) -> None:
@@ -138,14 +142,12 @@ class Recorder:
 
     def note(self, name: str, entries: Mapping[str, Any]) -> None:
         """Record metadata: text as it is, all else as JSON. Of notes with one name, the last one counts."""
-        texts = {
-            key: value if isinstance(value, str) else plain.dumps(value) for key, value in entries.items()
-        }
+        texts = {key: value if isinstance(value, str) else _to_json(value) for key, value in entries.items()}
         self._put(partial(self._writer.note, name, texts), RESERVE)
 
     def _put(self, job: Callable[[], object], reserve: int = 0) -> None:
         if self._failure is not None:
-            self._failure_told = True
+            self._failure_raised = True
             raise self._failure
         if not self._open:
             raise RecordError(f"{self._final}: nothing can be recorded outside `async with`")
@@ -229,3 +231,20 @@ class Recorder:
         error = RecordError(f"{self._partial}: {what}; {remedy}; what was complete before can be read")
         error.__cause__ = exc
         return error
+
+
+def _to_json(value: Any) -> str:
+    """Strict JSON text: numpy's numbers as plain ones, NaN as null, what JSON does not know as text."""
+    return json.dumps(_plain(value), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)

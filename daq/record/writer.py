@@ -14,14 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from daq.errors import RecordError
-from daq.record import codec, layout
-from daq.record.chunk import Chunk
-from daq.record.extent import Extent
-from daq.record.file import McapFile, Raw
-from daq.record.standard import Standard, standard
-from drivers.block import Block
-from drivers.stream import Stream
+from heft.daq.errors import RecordError
+from heft.daq.record import codec, layout
+from heft.daq.record.chunk import Chunk
+from heft.daq.record.extent import Extent
+from heft.daq.record.file import McapFile, Raw
+from heft.daq.record.standard import Standard, standard
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 __all__ = ["CHUNK_BYTES", "Writer"]
 
@@ -85,11 +85,7 @@ class Writer:
                     f"{stream.name}: described twice, and differently; give the second another name"
                 )
             return
-        if np.dtype(stream.dtype) not in codec.DTYPES.values():
-            raise RecordError(
-                f"{stream.name}: numbers of type {stream.dtype!r} cannot be recorded; "
-                f"use one of {', '.join(d.str for d in codec.DTYPES.values())}"
-            )
+        codec.dtype_name(stream)  # or it cannot be recorded
         section = _Section()
         schema, definition = self._schema(
             layout.BLOCK_SCHEMA, layout.BLOCK_SCHEMA_ENCODING, layout.BLOCK_SCHEMA_TEXT.encode()
@@ -107,43 +103,24 @@ class Writer:
         self._entries[stream.name] = _Entry(stream, section, blocks, display, messages)
         self.counts[stream.name] = 0
 
-    def block(self, block: Block) -> None:
-        """Add a Block and its standard messages; a Block without samples holds nothing to write."""
+    def block(self, block: Block, data: bytes | None = None) -> None:
+        """Add a Block and its standard messages; one without samples holds nothing to write.
+
+        `data` is its encoding, where that has been made already.
+        """
         self.describe(block.stream)
         samples = len(block)
         if not samples:
             return
         entry = self._entries[block.stream.name]
         first_ns, last_ns = int(np.minimum.reduce(block.host_ns)), int(np.maximum.reduce(block.host_ns))
-        entry.section.chunk.add(entry.blocks, block.sequence, last_ns, first_ns, codec.encode(block))
+        entry.section.chunk.add(entry.blocks, block.sequence, last_ns, first_ns, data or codec.encode(block))
         entry.extent.grow(samples, first_ns, last_ns)
         self._close_if_full(entry)
         entry.unpacked.append(block)
         self._unpacked_bytes += samples * len(entry.messages.image)
         if self._unpacked_bytes >= CHUNK_BYTES:
             self._close_display()
-
-    def encoded(self, stream: Stream, joined: bytes) -> int:
-        """Add Blocks by their bytes, one after the other; for programs: no standard messages. How many they are."""
-        self.describe(stream)
-        entry, count = self._entries[stream.name], 0
-        for rows in codec.rows(joined, stream):
-            count += len(rows)
-            host_ns = codec.host_times(rows)
-            if host_ns.shape[1]:
-                first_ns, last_ns = host_ns.min(axis=1), host_ns.max(axis=1)
-                entry.section.chunk.add_rows(entry.blocks, codec.numbers(rows), last_ns, rows, first_ns)
-                entry.extent.merge(
-                    Extent(
-                        len(rows),
-                        host_ns.size,
-                        int(first_ns.min()),
-                        int(last_ns.max()),
-                        int((last_ns - first_ns).max()),
-                    )
-                )
-                self._close_if_full(entry)
-        return count
 
     def event(self, t_ns: int, facts: str) -> None:
         """Add an event at host time `t_ns`; `facts` is its JSON text."""

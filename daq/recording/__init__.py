@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daq.recording.columns import NO_TIME, Columns
-from daq.recording.event import Event, Segment
-from daq.recording.recording import Recording
-from daq.recording.recovery import DamagedChunk, Recovery
+from heft.daq.recording.columns import NO_TIME, Columns
+from heft.daq.recording.event import Event, Segment
+from heft.daq.recording.recording import Recording
+from heft.daq.recording.recovery import DamagedChunk, Recovery
 
 __all__ = ["NO_TIME", "Columns", "DamagedChunk", "Event", "Recording", "Recovery", "Segment"]

@@ -17,8 +17,8 @@ from mcap.opcode import Opcode
 from mcap.records import Channel
 from numpy.typing import NDArray
 
-from daq.record import layout
-from daq.record.extent import Extent
+from heft.daq.record import layout
+from heft.daq.record.extent import Extent
 
 __all__ = [
     "CHUNK",

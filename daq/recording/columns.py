@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from daq.errors import RecordingError
-from drivers.block import Block, Validity
-from drivers.stream import Stream
+from heft.daq.errors import RecordingError
+from heft.drivers.block import Block, Validity
+from heft.drivers.stream import Stream
 
 __all__ = ["NO_TIME", "Columns"]
 

@@ -13,11 +13,11 @@ from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.records import AttachmentIndex, Channel, Metadata, MetadataIndex
 
-from daq.record import layout
-from daq.record.extent import Extent
-from daq.record.file import MAGIC
-from daq.recording.chunks import RECORD, ChunkEntry, DamageError
-from daq.recording.recovery import DamagedChunk
+from heft.daq.record import layout
+from heft.daq.record.extent import Extent
+from heft.daq.record.file import MAGIC
+from heft.daq.recording.chunks import RECORD, ChunkEntry, DamageError
+from heft.daq.recording.recovery import DamagedChunk
 
 __all__ = ["Contents", "read_attachment", "read_index", "read_metadata"]
 

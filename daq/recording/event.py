@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daq.errors import RecordingError
-from daq.record import layout
+from heft.daq.errors import RecordingError
+from heft.daq.record import layout
 
 __all__ = ["Event", "Segment", "segments"]
 

@@ -14,19 +14,19 @@ from typing import BinaryIO, Self
 import numpy as np
 from mcap.exceptions import McapError
 
-from daq.errors import RecordingError
-from daq.record import layout
-from daq.record.codec import decode, decode_rows, decode_runs
-from daq.record.extent import Extent
-from daq.record.file import MAGIC
-from daq.recording.chunks import ChunkEntry, DamageError, Encoded, messages, survey, uniform, unpack
-from daq.recording.columns import NO_TIME, Columns
-from daq.recording.contents import Contents, read_attachment, read_index
-from daq.recording.event import Event, Segment, segments
-from daq.recording.recovery import DamagedChunk, Recovery
-from daq.recording.scan import scan
-from drivers.block import Block
-from drivers.stream import Stream
+from heft.daq.errors import RecordingError
+from heft.daq.record import layout
+from heft.daq.record.codec import decode, decode_rows, decode_runs
+from heft.daq.record.extent import Extent
+from heft.daq.record.file import MAGIC
+from heft.daq.recording.chunks import ChunkEntry, DamageError, Encoded, messages, survey, uniform, unpack
+from heft.daq.recording.columns import NO_TIME, Columns
+from heft.daq.recording.contents import Contents, read_attachment, read_index
+from heft.daq.recording.event import Event, Segment, segments
+from heft.daq.recording.recovery import DamagedChunk, Recovery
+from heft.daq.recording.scan import scan
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 __all__ = ["Recording"]
 
@@ -76,7 +76,7 @@ class Recording:
             if layout.FILE_NOTE not in contents.metadata and contents.chunks and not contents.damaged:
                 raise RecordingError(
                     f"{path}: an MCAP file without Heft's channels ({layout.BLOCK_PREFIX}...); "
-                    "turn it into a recording with `heft import`"
+                    "read its signals into arrays, and identify from those (`Dataset.from_arrays`)"
                 )
             raise RecordingError(
                 f"{path}: nothing could be recovered: it holds no whole chunk of a recording; record again"
@@ -141,11 +141,6 @@ class Recording:
         with self.path.open("rb") as file:
             data = self._unpack(file, entry)
         return [] if data is None else list(_messages(data, self._channels[name]))
-
-    def channel(self, name: str) -> int:
-        """Number of the channel with a stream's Blocks."""
-        self._stream(name)
-        return self._channels[name]
 
     @property
     def event_texts(self) -> Iterator[Encoded]:

@@ -16,13 +16,13 @@ from typing import BinaryIO
 
 from mcap.opcode import Opcode
 
-from daq.record.extent import Extent
-from daq.record.file import MAGIC
-from daq.recording.chunks import CHUNK, RECORD, DamageError, entry_at, survey, unpack
-from daq.recording.contents import Contents, read_attachment, read_metadata
-from daq.recording.recovery import DamagedChunk
+from heft.daq.record.extent import Extent
+from heft.daq.record.file import MAGIC
+from heft.daq.recording.chunks import CHUNK, RECORD, DamageError, entry_at, survey, unpack
+from heft.daq.recording.contents import Contents, read_attachment, read_metadata
+from heft.daq.recording.recovery import DamagedChunk
 
-__all__ = ["scan"]
+__all__ = ["scan", "scan_on"]
 
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, bytes of entries
 _COMPRESSIONS = (b"lz4", b"zstd")
@@ -58,6 +58,26 @@ def scan(file: BinaryIO, size: int) -> Contents:
         at = anchor
     _lose(contents, at, size)
     return contents
+
+
+def scan_on(contents: Contents, file: BinaryIO, at: int, size: int) -> int:
+    """Take in whole records from offset `at` on, of a file that may still grow; where they end.
+
+    That is before a record that is not complete yet or cannot be believed, or before the end of the data.
+    """
+    if at == 0:
+        if _read(file, 0, len(MAGIC)) != MAGIC:
+            return 0
+        at = len(MAGIC)
+    while at + RECORD.size <= size:
+        opcode, length = RECORD.unpack(_read(file, at, RECORD.size))
+        end = at + RECORD.size + length
+        if opcode == Opcode.DATA_END and length == 4:
+            contents.complete = True
+        if contents.complete or end > size or not _take(contents, file, opcode, at, end):
+            break
+        at = end
+    return at
 
 
 def _lose(contents: Contents, start: int, end: int) -> None:

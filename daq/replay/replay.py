@@ -5,8 +5,8 @@
 
 Blocks have the same bytes, cuts and order as in the session, states and events come between them, and every message
 is marked as replay. A jump (`seek`, the next round of a loop) begins a new session on the bus, as what follows does not
-continue what was before. The archive is another matter: it gives the recording from its beginning up to the furthest
-place that was played, so whoever follows has it whole in the end.
+continue what was before. Followers are another matter: they get the bytes of the recording from its beginning up to
+the furthest place that was played, so they have it whole in the end.
 """
 
 from __future__ import annotations
@@ -15,20 +15,15 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Self
 
-from daq import topics
-from daq.archive.archive import Archive
-from daq.archive.messages import Ending
-from daq.archive.shelf import Shelf
-from daq.archive.source import Source
-from daq.bus.endpoint import Endpoint
-from daq.bus.telemetry import Publisher
-from daq.clock import HostClock
-from daq.errors import RecordingError
-from daq.record import layout
-from daq.recording import Recording
-from daq.replay.store import ReplayStore
-from daq.replay.tally import Tally
-from daq.replay.timeline import Item, Timeline
+from heft.daq import topics
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.clock import HostClock
+from heft.daq.errors import RecordingError
+from heft.daq.following.messages import Ending
+from heft.daq.following.source import Source
+from heft.daq.recording import Recording
+from heft.daq.replay.progress import ReplayProgress
+from heft.daq.replay.timeline import Item, Timeline
 
 __all__ = ["Replay"]
 
@@ -37,8 +32,6 @@ _LOOK_NS = 50_000_000
 _PROGRESS_S = 0.2
 #: Messages between two looks at the rest of the world, when there is nothing to wait for.
 _BURST = 64
-#: Notes that the writer of every recording makes by itself.
-_OWN_NOTES = (layout.FILE_NOTE, layout.EXTENTS_NOTE)
 _STATE = "state"  # the event that tells of a new one
 
 
@@ -49,32 +42,31 @@ class Replay:
     """
 
     def __init__(self, recording: Recording, telemetry: Endpoint, clock: HostClock | None) -> None:
-        shelf = Shelf(recording.path)
-        self._timeline = Timeline(recording, shelf)
-        self._store = ReplayStore(shelf)
+        self._timeline = Timeline(recording)
         self._clock = clock
-        self._tally = Tally(recording.streams, self._timeline.start_ns, self._timeline.end_ns)
-        publisher = Publisher(telemetry, replay=True, patient=clock is None)
-        self._archive = Archive(
-            publisher.session,
+        self._progress = ReplayProgress(recording.streams, self._timeline.start_ns, self._timeline.end_ns)
+        self._path = recording.path
+        self.source = Source(
+            telemetry,
             recording.path.name.partition(".mcap")[0],
-            self._store,
-            utc_offset_ns=_utc_offset_ns(recording),
+            _utc_offset_ns(recording),
             replay=True,
+            patient=clock is None,
+            visible=lambda: self._timeline.bytes_until(self._furthest_ns),
         )
-        self.source = Source(publisher, telemetry.archive, self._archive)
-        self._describe(recording)
         self._ending = _ending(recording)
         self._now_ns = self._timeline.start_ns
+        self._furthest_ns = self._timeline.start_ns - 1  # of all that was played
         self._jump_ns: int | None = None
         self._paused = False
-        self._touched = asyncio.Event()  # somebody wants something else
+        self._changed = asyncio.Event()  # somebody wants something else
         self._stopped = False
-        self._told_s = 0.0
+        self._published_s = 0.0
         self.looping = False
 
     async def __aenter__(self) -> Self:
         await self.source.__aenter__()
+        self.source.begin(self._path)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -103,24 +95,24 @@ class Replay:
     def pause(self) -> None:
         """Stand still, or go on."""
         self._paused = not self._paused
-        self._touched.set()
+        self._changed.set()
 
     def loop(self) -> None:
         """Begin anew after the end, or no longer."""
         self.looping = not self.looping
-        self._touched.set()
+        self._changed.set()
 
     def seek(self, seconds: float) -> None:
         """Go on at another place, from the recording's beginning [s]."""
         inside = min(max(seconds, 0.0), self.duration_s)
         self._jump_ns = self._timeline.start_ns + int(inside * 1e9)
         self._now_ns = self._jump_ns
-        self._touched.set()
+        self._changed.set()
 
     def stop(self) -> None:
         """Play no more."""
         self._stopped = True
-        self._touched.set()
+        self._changed.set()
         self.source.server.release()
 
     async def play(self) -> None:
@@ -130,18 +122,18 @@ class Replay:
             await self._round(start_ns)
             if self._jump_ns is None:
                 if not self._stopped:
-                    self._archive.end(self._ending)
+                    self.source.server.end(self._ending)
                 if not self.looping:
                     break
                 self._jump_ns = self._timeline.start_ns
             start_ns, self._jump_ns = self._jump_ns, None
             self.source.publisher.begin_session()
-            self._tally.jump(self._timeline.told(start_ns))
-        self._tell()
+            self._progress.jump(self._timeline.events_before(start_ns))
+        self._publish_progress()
         await self.source.publisher.room()
 
     async def followed(self, expected: Mapping[str, Callable[[], bool]]) -> None:
-        """Return when every follower has the whole recording (see `ArchiveServer.followed`)."""
+        """Return when every follower has the whole recording (see `FollowServer.followed`)."""
         await self.source.server.followed(expected)
 
     async def _round(self, start_ns: int) -> None:
@@ -156,7 +148,7 @@ class Replay:
             if self.source.publisher.keeps:
                 await self.source.publisher.room()
             if count % _BURST == 0:
-                self._tell(_PROGRESS_S)
+                self._publish_progress(_PROGRESS_S)
                 await asyncio.sleep(0)
 
     @property
@@ -166,46 +158,33 @@ class Replay:
     async def _wait(self, pace: _Pace) -> None:
         """It is not time yet, or it stands still."""
         if not self._paused:
-            self._tell(_PROGRESS_S)
+            self._publish_progress(_PROGRESS_S)
             return
-        self._touched.clear()
-        self._tell()
-        await self._touched.wait()
+        self._changed.clear()
+        self._publish_progress()
+        await self._changed.wait()
         pace.restart(self._now_ns)
 
     def _publish(self, item: Item) -> None:
         publisher = self.source.publisher
         self._now_ns = max(self._now_ns, item.log_ns)
+        self._furthest_ns = max(self._furthest_ns, item.log_ns)
         if item.stream is not None:
             publisher.publish_encoded(item.stream, item.data, item.log_ns)
-            self._store.reached(item.stream.name, item.number + 1)
-            self._tally.block(item.stream.name, item.data)
+            self._progress.block(item.stream.name, item.data)
             return
-        event = self._tally.event(item.data)
+        event = self._progress.event(item.data)
         publisher.publish_json(topics.EVENT, event)
         if event["name"] == _STATE:
             publisher.publish_json(topics.STATE, {"state": event["state"], "reason": event.get("reason", "")})
 
-    def _tell(self, every_s: float = 0.0) -> None:
+    def _publish_progress(self, every_s: float = 0.0) -> None:
         """Publish progress, not more often than `every_s` of real time."""
         now_s = asyncio.get_running_loop().time()
-        if now_s - self._told_s >= every_s:
-            self._told_s = now_s
-            snapshot = self._tally.snapshot(self._now_ns, paused=self._paused, looping=self.looping)
-            self.source.publish_json(topics.PROGRESS, snapshot)
-
-    def _describe(self, recording: Recording) -> None:
-        """Tell the archive all that is known beforehand."""
-        for stream in recording.streams.values():
-            self._archive.describe(stream)
-        for name in recording.attachments:
-            self._archive.attach(name, "application/octet-stream", recording.attachment(name))
-        for name, entries in recording.metadata.items():
-            if name not in _OWN_NOTES:
-                self._archive.note(name, {k: v for k, v in entries.items() if k != layout.CHECKSUM_KEY})
-        for text in recording.event_texts:
-            self._archive.event(text.data.decode())
-        self._archive.begin()
+        if now_s - self._published_s >= every_s:
+            self._published_s = now_s
+            snapshot = self._progress.snapshot(self._now_ns, paused=self._paused, looping=self.looping)
+            self.source.publisher.publish_json(topics.PROGRESS, snapshot)
 
 
 class _Pace:

@@ -2,84 +2,68 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from heapq import merge
+from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
-from daq.archive.shelf import Shelf
-from daq.recording import Recording
-from daq.recording.chunks import ChunkEntry, Encoded
-from drivers.stream import Stream
+from heft.daq.recording import Recording
+from heft.daq.recording.chunks import Encoded
+from heft.drivers.stream import Stream
 
 __all__ = ["Item", "Timeline"]
 
 
 class Item(NamedTuple):
-    """A Block of a stream, or an event where that is None: its log time, host clock [ns], number and bytes."""
+    """A Block of a stream, or an event where that is None: its log time, host clock [ns], and its bytes."""
 
     log_ns: int
     stream: Stream | None
-    number: int
     data: bytes
 
 
-@dataclass(slots=True)
-class _Track:
-    """One stream: its chunks, and how many Blocks are in each that has been read."""
-
-    entries: tuple[ChunkEntry, ...]
-    counts: list[int] = field(default_factory=list)
-
-
 class Timeline:
-    """Reads a recording chunk by chunk, and puts each on a shelf the first time, so that its Blocks have numbers."""
+    """Reads a recording chunk by chunk."""
 
-    def __init__(self, recording: Recording, shelf: Shelf) -> None:
+    def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._shelf = shelf
-        self._tracks = {name: _Track(recording.chunks(name)) for name in recording.streams}
         self._events = _as_published(list(recording.event_texts))
         times = [*recording.span_ns, *(event.log_ns for event in self._events)]
         self.start_ns, self.end_ns = min(times), max(times)
+        chunks = sorted((e.end_ns, e.offset) for name in recording.streams for e in recording.chunks(name))
+        self._chunk_ends = [end_ns for end_ns, _ in chunks]
+        size = recording.path.stat().st_size
+        # Where the first chunk in the file is that ends as late as the n-th one by time, or later.
+        self._offsets = [*accumulate((at for _, at in reversed(chunks)), min, initial=size)][::-1]
+
+    def bytes_until(self, log_ns: int) -> int:
+        """Bytes of the file before the first chunk with a Block that is logged after a host time [ns]."""
+        return self._offsets[bisect_right(self._chunk_ends, log_ns)]
 
     def items(self, start_ns: int) -> Iterator[Item]:
-        """From a host time on [ns]; what lies before is only counted."""
+        """From a host time on [ns]."""
         tracks = [self._blocks(stream, start_ns) for stream in self._recording.streams.values()]
-        return merge(*tracks, self._happened(start_ns), key=itemgetter(0))
+        events = (Item(log_ns, None, data) for log_ns, data in self._events if log_ns >= start_ns)
+        return merge(*tracks, events, key=itemgetter(0))
 
-    def told(self, start_ns: int) -> Iterator[bytes]:
+    def events_before(self, start_ns: int) -> Iterator[bytes]:
         """Events before a host time [ns]: what is the case when playing begins there."""
         return (data for log_ns, data in self._events if log_ns < start_ns)
 
     def _blocks(self, stream: Stream, start_ns: int) -> Iterator[Item]:
-        name, track, number = stream.name, self._tracks[stream.name], 0
-        channel = self._recording.channel(name)
-        for place, entry in enumerate(track.entries):
-            if place < len(track.counts) and entry.end_ns < start_ns:
-                number += track.counts[place]
-                continue
-            found = self._recording.encoded(name, entry)
-            if place == len(track.counts):
-                track.counts.append(len(found))
-                if found:
-                    self._shelf.put(name, entry, channel, len(found))
-            for log_ns, data in found:
-                if log_ns >= start_ns:
-                    yield Item(log_ns, stream, number, data)
-                number += 1
-
-    def _happened(self, start_ns: int) -> Iterator[Item]:
-        for number, (log_ns, data) in enumerate(self._events):
-            if log_ns >= start_ns:
-                yield Item(log_ns, None, number, data)
+        for entry in self._recording.chunks(stream.name):
+            if entry.end_ns >= start_ns:
+                for log_ns, data in self._recording.encoded(stream.name, entry):
+                    if log_ns >= start_ns:
+                        yield Item(log_ns, stream, data)
 
 
 def _as_published(events: list[Encoded]) -> list[Encoded]:
-    """Events at the times when they were told: none after one that follows it, though it may be about later."""
-    told: list[Encoded] = []
+    """Events at the times when they were published: none after one that follows it, though it may be about later."""
+    published: list[Encoded] = []
     for event in reversed(events):
-        log_ns = min(event.log_ns, told[-1].log_ns) if told else event.log_ns
-        told.append(Encoded(log_ns, event.data))
-    return told[::-1]
+        log_ns = min(event.log_ns, published[-1].log_ns) if published else event.log_ns
+        published.append(Encoded(log_ns, event.data))
+    return published[::-1]

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from daq.motion.watch import Watch
-from daq.rig import Rig
-from drivers.clock import Clock
-from drivers.driver import Driver
-from drivers.errors import DeviceLost
+from heft.daq.motion.watch import Watch
+from heft.daq.rig import Rig
+from heft.drivers.clock import Clock
+from heft.drivers.driver import Driver
+from heft.drivers.errors import DeviceLost
 
 __all__ = ["halt"]
 

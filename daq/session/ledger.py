@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from daq.clockfit import ClockFit
-from daq.streamclock import StreamClock
-from drivers.block import Block, Validity
-from drivers.stream import Role, Stream
+from heft.daq.recording.columns import Columns
+from heft.daq.stamps import ClockFit, StreamClock
+from heft.drivers.block import Block, Validity
+from heft.drivers.stream import Role, Stream
 
 __all__ = ["Account", "Ledger"]
 
@@ -66,19 +66,50 @@ class _Entry:
         )
 
 
+class _Clock:
+    """The clock of one stream's device. Blocks wait: one by one they would cost more than all else that is done."""
+
+    CHUNK = 500  # samples
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._clock = stream, StreamClock(stream)
+        self._waiting: list[Block] = []
+        self._n_waiting = 0
+
+    def add(self, block: Block) -> None:
+        if block.ticks is None:
+            raise ValueError(
+                f"{block.stream.name}: block {block.sequence} has no device ticks, but the stream has a counter; "
+                "let the driver pass it on, or take tick_hz out of the stream"
+            )
+        self._waiting.append(block)
+        self._n_waiting += len(block)
+        if self._n_waiting >= self.CHUNK:
+            self._follow()
+
+    def fit(self) -> ClockFit | None:
+        self._follow()
+        return self._clock.fit()
+
+    def _follow(self) -> None:
+        if self._waiting:
+            self._clock.follow(Columns.of(self._stream, self._waiting))
+            self._waiting, self._n_waiting = [], 0
+
+
 class Ledger:
     """Keeps one entry per stream and one clock per device; told of every block."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._clocks: dict[str, StreamClock] = {}  # by the stream that tells the device's time
+        self._clocks: dict[str, _Clock] = {}  # by the stream that tells the device's time
 
     def expect(self, stream: Stream) -> None:
         """A stream that will come; it is listed even if no sample arrives."""
         self._entries.setdefault(stream.name, _Entry(stream))
-        clock = StreamClock.of(stream)
-        if clock is not None and stream.device not in {name.split(".")[0] for name in self._clocks}:
-            self._clocks[stream.name] = clock
+        ticks = stream.tick_hz is not None and stream.tick_bits is not None
+        if ticks and stream.device not in {name.split(".")[0] for name in self._clocks}:
+            self._clocks[stream.name] = _Clock(stream)
 
     def enter(self, block: Block) -> None:
         self._entries[block.stream.name].enter(block)

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from daq.clockfit import ClockFit
-from daq.motion.state import State
-from daq.session.ledger import Account
-from drivers.driver import Counters
+from heft.daq.motion.state import State
+from heft.daq.session.ledger import Account
+from heft.daq.stamps import ClockFit
+from heft.drivers.driver import Counters
 
 __all__ = ["Outcome"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from daq.motion.plan import Leg
-from daq.motion.player import Player
-from daq.motion.state import State
-from daq.session.ledger import Ledger
+from heft.daq.motion.plan import Leg
+from heft.daq.motion.player import Player
+from heft.daq.motion.state import State
+from heft.daq.session.ledger import Ledger
 
 __all__ = ["Progress"]
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daq.errors import RecordError
+from heft.daq.errors import RecordError
 
 __all__ = ["write_truth"]
 

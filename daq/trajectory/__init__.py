@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daq.trajectory.checks import Check, Limits, limit_checks, run_checks
-from daq.trajectory.fourier import FourierSeries, fourier
-from daq.trajectory.minimum_jerk import minimum_jerk
-from daq.trajectory.random_fourier import random_fourier
-from daq.trajectory.trajectory import Trajectory
+from heft.daq.trajectory.checks import Check, Limits, limit_checks, run_checks
+from heft.daq.trajectory.fourier import FourierSeries, fourier
+from heft.daq.trajectory.minimum_jerk import minimum_jerk
+from heft.daq.trajectory.random_fourier import random_fourier
+from heft.daq.trajectory.trajectory import Trajectory
 
 __all__ = [
     "Check",

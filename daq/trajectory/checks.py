@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from daq.errors import CheckError, Violation
-from daq.trajectory.trajectory import Trajectory
+from heft.daq.errors import CheckError, Violation
+from heft.daq.trajectory.trajectory import Trajectory
 
 __all__ = ["Check", "Limits", "limit_checks", "run_checks"]
 

@@ -8,7 +8,7 @@ from math import ceil, pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from daq.trajectory.trajectory import Trajectory
+from heft.daq.trajectory.trajectory import Trajectory
 
 __all__ = ["FourierSeries", "fourier"]
 

@@ -7,9 +7,10 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from daq.trajectory.trajectory import Trajectory
+from heft.daq.trajectory.checks import Limits
+from heft.daq.trajectory.trajectory import Trajectory
 
-__all__ = ["minimum_jerk"]
+__all__ = ["limited_move", "minimum_jerk"]
 
 #: Largest velocity and acceleration of s(u) = 10 u^3 - 15 u^4 + 6 u^5 on 0 <= u <= 1.
 PEAK_VELOCITY = 15.0 / 8.0
@@ -66,6 +67,20 @@ def minimum_jerk(
     position = begin + distance * s
     position[-1] = end  # without rounding, so that what follows begins exactly here
     return Trajectory(axes, rate_hz, position, distance * ds / T, distance * dds / T**2)
+
+
+def limited_move(
+    begin: ArrayLike, end: ArrayLike, limits: Limits, *, fraction: float, rate_hz: float
+) -> Trajectory:
+    """`minimum_jerk` from `begin` to `end` [rad] within a fraction of the joints' velocity and acceleration limits."""
+    return minimum_jerk(
+        begin,
+        end,
+        velocity=fraction * limits.velocity,
+        acceleration=fraction * limits.acceleration,
+        rate_hz=rate_hz,
+        axes=limits.axes,
+    )
 
 
 def _vector(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from daq.trajectory.checks import Limits
-from daq.trajectory.fourier import BLEND_SLOPE, FourierSeries
+from heft.daq.trajectory.checks import Limits
+from heft.daq.trajectory.fourier import BLEND_SLOPE, FourierSeries
 
 __all__ = ["random_fourier"]
 

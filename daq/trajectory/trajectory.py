@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.setpoints import Setpoints
+from heft.drivers.setpoints import Setpoints
 
 __all__ = ["Trajectory"]
 

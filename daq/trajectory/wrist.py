@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from daq.trajectory.checks import Limits
-from daq.trajectory.trajectory import Trajectory
+from heft.daq.trajectory.checks import Limits
+from heft.daq.trajectory.trajectory import Trajectory
 
 __all__ = ["wrist_excitation"]
 

@@ -7,7 +7,7 @@ pass: the driver must also judge whether the shaft can have moved that far.
 
 from __future__ import annotations
 
-from drivers.errors import ProtocolError
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "REPLY_BYTES",
@@ -16,8 +16,6 @@ __all__ = [
     "decode_turns",
     "encode",
     "position",
-    "reset",
-    "set_zero",
     "turns",
 ]
 
@@ -32,18 +30,6 @@ def position(address: int) -> bytes:
 def turns(address: int) -> bytes:
     """Ask for the turns counter (multi-turn models)."""
     return bytes([_address(address) + 1])
-
-
-def reset(address: int) -> bytes:
-    """Restart the encoder."""
-    return bytes([_address(address) + 2, 0x75])
-
-
-def set_zero(address: int) -> bytes:
-    """Make the present position zero (single-turn models) and keep that beyond power-off; the encoder
-    restarts.
-    """
-    return bytes([_address(address) + 2, 0x5E])
 
 
 def check_bits(value: int) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.block import Validity
-from drivers.codecs.ati_rdt import Command, Request
-from drivers.errors import ProtocolError
+from heft.drivers.block import Validity
+from heft.drivers.codecs.ati_rdt import Command, Request
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "ATI",
@@ -19,18 +18,9 @@ __all__ = [
     "ONROBOT",
     "ONROBOT_FILTERS_HZ",
     "Dialect",
-    "Severity",
     "onrobot_filter",
     "onrobot_rate",
 ]
-
-
-class Severity(Enum):
-    """What a status word means for the samples that carry it."""
-
-    HEALTHY = "healthy"
-    WARNING = "warning"  # something is latched; the values are good
-    SERIOUS = "serious"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +29,9 @@ class Dialect:
 
     bits            what each bit of the status word says
     saturation      the bits that say the transducer or its converter is at its limit
-    warnings        status words that leave the values usable; any other that is not 0 is serious
-    scale           force [N] and torque [N m] per count where it is fixed; None: the box tells, see
-    `ati_page` bias_on, bias_off  argument of the bias command; None: it cannot be switched off over RDT
+    warnings        status words that leave the values usable; with any other that is not 0 they are not
+    scale           force [N] and torque [N m] per count where it is fixed; None: read from the box, see `ati_page`
+    bias_on, bias_off  argument of the bias command; None: it cannot be switched off over RDT
     """
 
     name: str
@@ -51,11 +41,6 @@ class Dialect:
     scale: tuple[float, float] | None = None
     bias_on: int = 0
     bias_off: int | None = None
-
-    def severity(self, status: int) -> Severity:
-        if status == 0:
-            return Severity.HEALTHY
-        return Severity.WARNING if status in self.warnings else Severity.SERIOUS
 
     def describe(self, status: int) -> str:
         """The bits that are set, in words."""
@@ -142,7 +127,7 @@ AXIA = Dialect(
     warnings=frozenset({0x0001_0000, 0x1000_0000, 0x1001_0000}),
 )
 
-#: OnRobot HEX and OptoForce compute boxes. Their status bits are not documented: anything but 0 is serious.
+#: OnRobot HEX and OptoForce compute boxes. Their status bits are not documented: only with 0 the values are used.
 ONROBOT = Dialect("onrobot", bits={}, saturation=0, scale=(1e-4, 1e-5), bias_on=0xFF, bias_off=0x00)
 
 #: Cut-off frequencies [Hz] by the index that the FILTER command takes; None: no filter.

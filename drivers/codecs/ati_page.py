@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 from xml.etree import ElementTree
 
-from drivers.errors import ProtocolError
+from heft.drivers.errors import ProtocolError
 
 __all__ = ["FORCE_UNITS", "TORQUE_UNITS", "Page"]
 

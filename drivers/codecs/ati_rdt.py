@@ -16,8 +16,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "PORT",

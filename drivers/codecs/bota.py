@@ -6,8 +6,6 @@ f32 [deg C] | CRC-16/X-25 u16 over the 34 bytes between header and CRC.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Self
@@ -15,33 +13,27 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.codecs.checksums import X25
-from drivers.codecs.framing import Framing
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.checksums import X25
+from heft.drivers.codecs.framing import Framing
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "BAUD_CODES",
     "CONFIGURE",
     "FRAME_BYTES",
-    "HARD_RESET",
     "HEADER",
-    "INITIALISE",
-    "LOAD",
     "RUN",
     "SAVE",
-    "SHOW",
     "TICK_BITS",
     "TICK_HZ",
     "Parser",
     "Sample",
     "Samples",
     "Status",
-    "acknowledgement",
     "communication",
     "filters",
     "line_rate_hz",
-    "offsets",
     "sample_period_s",
 ]
 
@@ -52,9 +44,9 @@ TICK_HZ = 1_000_000
 TICK_BITS = 32
 
 #: Modes. The sensor needs 0.5 s after CONFIGURE before it takes a command.
-CONFIGURE, RUN, INITIALISE, HARD_RESET = b"C", b"R", b"I", b"#"
-#: Commands of the configuration mode without arguments: to flash, from flash, print.
-SAVE, LOAD, SHOW = b"s", b"l", b"w"
+CONFIGURE, RUN = b"C", b"R"
+#: Command of the configuration mode: keep the settings beyond power-off.
+SAVE = b"s"
 
 BAUD_CODES = {9600: 0, 57600: 1, 115200: 2, 230400: 3, 460800: 4}
 
@@ -164,18 +156,6 @@ def filters(*, sinc: int, chop: bool = False, fast: bool = False, skip: bool = T
     if sinc < 1:
         raise ProtocolError(f"Bota: sinc filter length {sinc}, expected at least 1")
     return f"f,{sinc},{chop:d},{fast:d},{skip:d}".encode()
-
-
-def offsets(wrench: Sequence[float]) -> bytes:
-    """Command of the configuration mode: what the sensor subtracts from its six values [N, N m]."""
-    if len(wrench) != 6 or not all(math.isfinite(x) for x in wrench):
-        raise ProtocolError(f"Bota: offsets {tuple(wrench)}, expected six finite numbers")
-    return ("b," + ",".join(f"{x:.6f}" for x in wrench)).encode()
-
-
-def acknowledgement(command: bytes) -> bytes:
-    """What newer firmware answers to a command it has carried out; older firmware says nothing."""
-    return b"r,0," + command[:1] + b",0"
 
 
 def sample_period_s(sinc: int) -> float:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Self
 
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = [
     "Emergency",
@@ -24,7 +24,6 @@ __all__ = [
     "cob_id",
     "consumer_heartbeat",
     "nmt",
-    "split_cob_id",
     "sync",
 ]
 
@@ -49,21 +48,11 @@ class Function(IntEnum):
     HEARTBEAT = 0x700
 
 
-_FUNCTIONS = frozenset(Function)
-
-
 def cob_id(function: Function, node: int) -> int:
     """Identifier of a node's message."""
     if not 1 <= node <= 127:
         raise ProtocolError(f"CANopen: node {node}, expected 1 to 127")
     return function + node
-
-
-def split_cob_id(identifier: int) -> tuple[Function, int]:
-    """Function and node (0: all, or none) of an identifier in the predefined connection set."""
-    if identifier & 0x780 in _FUNCTIONS and 0 <= identifier <= 0x7FF:
-        return Function(identifier & 0x780), identifier & 0x7F
-    raise ProtocolError(f"CANopen: identifier {identifier:#x} is not in the predefined set")
 
 
 class NmtCommand(IntEnum):

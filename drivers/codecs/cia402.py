@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
 from typing import Self
 
-from drivers.codecs.canopen import MappedObject, PdoMap
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.canopen import MappedObject, PdoMap
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "RPDO1",

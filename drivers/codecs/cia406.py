@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import Self
 
-from drivers.codecs.canopen import MappedObject, PdoMap
+from heft.drivers.codecs.canopen import MappedObject, PdoMap
 
-__all__ = ["POSITION", "Alarm", "Caution", "Operating", "Position"]
+__all__ = ["POSITION", "Operating", "Position"]
 
 POSITION = PdoMap("CiA 406 position", MappedObject(0x6004, 0, "I"))
 
@@ -23,24 +23,6 @@ class Operating(IntFlag):
     COUNTER_CLOCKWISE = 1 << 0  # the code rises when the shaft, seen from its end, turns counter-clockwise
     COMMISSIONING_DIAGNOSTICS = 1 << 1
     SCALING = 1 << 2  # units per revolution 6001 and range 6002 are in force
-
-
-class Alarm(IntFlag):
-    """Alarms (6503): the position may be wrong."""
-
-    POSITION_ERROR = 1 << 0
-    COMMISSIONING_DIAGNOSTICS = 1 << 1
-
-
-class Caution(IntFlag):
-    """Warnings (6505): a tolerance is exceeded, the position is still right."""
-
-    FREQUENCY = 1 << 0
-    LIGHT_CONTROL_RESERVE = 1 << 1
-    CPU_WATCHDOG = 1 << 2
-    OPERATING_TIME = 1 << 3
-    BATTERY = 1 << 4
-    REFERENCE_POINT = 1 << 5
 
 
 @dataclass(frozen=True, slots=True)

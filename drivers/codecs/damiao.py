@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = [
     "REQUEST_ID",
@@ -24,7 +24,6 @@ __all__ = [
     "Register",
     "query",
     "refresh",
-    "save",
     "write",
 ]
 
@@ -84,11 +83,6 @@ def query(motor: int, register: int) -> CanFrame:
 def write(motor: int, register: int, value: float) -> CanFrame:
     """Write a register; it counts at once and until the power goes."""
     return _frame(motor, Operation.WRITE, register, _encode(register, value))
-
-
-def save(motor: int) -> CanFrame:
-    """Keep all registers beyond power-off. The motor must be disabled."""
-    return _frame(motor, Operation.SAVE, 0x01)
 
 
 def refresh(motor: int) -> CanFrame:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.codecs.checksums import Crc16
+from heft.drivers.codecs.checksums import Crc16
 
 __all__ = ["Frames", "Framing"]
 

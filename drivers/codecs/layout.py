@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from drivers.errors import ProtocolError
+from heft.drivers.errors import ProtocolError
 
 __all__ = ["Layout"]
 

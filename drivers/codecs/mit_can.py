@@ -2,7 +2,7 @@
 
 Command, 8 bytes, most significant bit first: position 16 | velocity 12 | kp 12 | kd 12 | torque 12.
 Feedback, 6 or 8 bytes: motor | position 16 | velocity 12 | torque 12 | (two more bytes, by dialect).
-Each number is a code between the ends of a range that the bytes do not tell: a wrong range is silently a
+Each number is a code between the ends of a range that is not in the bytes: a wrong range is silently a
 wrong unit. The actuator answers commands only; its torque is current times a constant, an estimate without
 friction; and what an AK motor sends wraps at the limits of its range, velocity and torque too.
 """
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Self
 
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "RANGES",

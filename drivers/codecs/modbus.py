@@ -8,9 +8,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from drivers.codecs.checksums import MODBUS
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.checksums import MODBUS
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "READ_HOLDING",
@@ -76,7 +76,7 @@ def decode_write_response(frame: bytes, unit: int, address: int, count: int) -> 
 
 
 def response_bytes(head: bytes) -> int | None:
-    """Length of the response that begins with `head`, or None when more bytes are needed to tell."""
+    """Length of the response that begins with `head`, or None while `head` is too short to know."""
     if len(head) < 2:
         return None
     if head[1] & 0x80:

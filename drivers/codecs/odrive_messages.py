@@ -6,35 +6,24 @@ from dataclasses import astuple, dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Self
 
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
-    "Address",
     "AxisState",
-    "BusPower",
     "ClearErrors",
     "ControlMode",
     "EncoderEstimates",
-    "Errors",
-    "Estop",
     "Heartbeat",
     "Heartbeat05",
     "InputMode",
     "InputPosition",
-    "InputTorque",
-    "InputVelocity",
     "Iq",
-    "Limits",
     "Message",
-    "Powers",
-    "Reboot",
     "SdoAnswer",
     "SdoRequest",
     "SetControllerMode",
     "SetState",
-    "Temperatures",
-    "Torques",
     "Version",
 ]
 
@@ -156,25 +145,6 @@ class Heartbeat05(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Estop(Message):
-    """Disarm at once; shows as an error."""
-
-    command: ClassVar[int] = 0x02
-    layout: ClassVar[Layout] = Layout("ODrive estop", "<")
-    length: ClassVar[int] = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Errors(Message):
-    """Firmware 0.6: errors that are active, and those for which the axis was disarmed last."""
-
-    command: ClassVar[int] = 0x03
-    layout: ClassVar[Layout] = Layout("ODrive errors", "<II")
-    active: int
-    disarm_reason: int
-
-
-@dataclass(frozen=True, slots=True)
 class SdoRequest(Message):
     """Firmware 0.6: read (opcode 0) or write (1) any parameter by its endpoint.
 
@@ -202,23 +172,6 @@ class SdoAnswer(Message):
 
     def _fields(self) -> tuple[Any, ...]:
         return self.endpoint, _four(self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Address(Message):
-    """Firmware 0.6: which serial number has which node."""
-
-    command: ClassVar[int] = 0x06
-    layout: ClassVar[Layout] = Layout("ODrive address", "<BIHB")
-    node: int
-    serial_low: int
-    serial_high: int
-    connection: int
-
-    @property
-    def serial(self) -> int:
-        """Serial number, 48 bits."""
-        return self.serial_high << 32 | self.serial_low
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,35 +225,6 @@ class InputPosition(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class InputVelocity(Message):
-    """Velocity [turn/s] and torque ahead of it [N m]."""
-
-    command: ClassVar[int] = 0x0D
-    layout: ClassVar[Layout] = Layout("ODrive input velocity", "<ff")
-    velocity: float
-    torque: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class InputTorque(Message):
-    """Torque [N m]."""
-
-    command: ClassVar[int] = 0x0E
-    layout: ClassVar[Layout] = Layout("ODrive input torque", "<f")
-    torque: float
-
-
-@dataclass(frozen=True, slots=True)
-class Limits(Message):
-    """Velocity [turn/s] and current [A]."""
-
-    command: ClassVar[int] = 0x0F
-    layout: ClassVar[Layout] = Layout("ODrive limits", "<ff")
-    velocity: float
-    current: float
-
-
-@dataclass(frozen=True, slots=True)
 class Iq(Message):
     """Torque-producing current [A]: asked for, and measured."""
 
@@ -311,54 +235,7 @@ class Iq(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Temperatures(Message):
-    """Firmware 0.6: transistors and motor [deg C]. Firmware 0.5 uses this number for something else."""
-
-    command: ClassVar[int] = 0x15
-    layout: ClassVar[Layout] = Layout("ODrive temperatures", "<ff")
-    transistors_c: float
-    motor_c: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reboot(Message):
-    command: ClassVar[int] = 0x16
-    layout: ClassVar[Layout] = Layout("ODrive reboot", "<")
-    length: ClassVar[int] = 1
-
-
-@dataclass(frozen=True, slots=True)
-class BusPower(Message):
-    """Supply voltage [V] and current [A]."""
-
-    command: ClassVar[int] = 0x17
-    layout: ClassVar[Layout] = Layout("ODrive bus voltage and current", "<ff")
-    voltage: float
-    current: float
-
-
-@dataclass(frozen=True, slots=True)
 class ClearErrors(Message):
     command: ClassVar[int] = 0x18
     layout: ClassVar[Layout] = Layout("ODrive clear errors", "<")
     length: ClassVar[int] = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Torques(Message):
-    """Firmware 0.6: torque asked for and estimated from the current [N m]."""
-
-    command: ClassVar[int] = 0x1C
-    layout: ClassVar[Layout] = Layout("ODrive torques", "<ff")
-    target: float
-    estimate: float
-
-
-@dataclass(frozen=True, slots=True)
-class Powers(Message):
-    """Firmware 0.6: electrical and mechanical power [W]."""
-
-    command: ClassVar[int] = 0x1D
-    layout: ClassVar[Layout] = Layout("ODrive powers", "<ff")
-    electrical: float
-    mechanical: float

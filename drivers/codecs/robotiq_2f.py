@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
 
 __all__ = ["ACTION", "CURRENT_SCALE", "STATUS", "UNIT", "Action", "Activation", "Fault", "Object", "Status"]
 

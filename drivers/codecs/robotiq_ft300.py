@@ -13,18 +13,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.codecs import modbus
-from drivers.codecs.checksums import MODBUS
-from drivers.codecs.framing import Framing
-from drivers.codecs.layout import Layout
-from drivers.errors import ProtocolError
+from heft.drivers.codecs.checksums import MODBUS
+from heft.drivers.codecs.framing import Framing
+from heft.drivers.codecs.layout import Layout
+from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "FORCE_SCALE",
     "FRAME_BYTES",
     "HEADER",
     "SERIAL_NUMBER",
-    "START_STREAM",
     "STOP_STREAM",
     "STREAM",
     "TORQUE_SCALE",
@@ -44,11 +42,9 @@ UNIT = 9
 #: First register and number of registers.
 WRENCH = (180, 6)
 SERIAL_NUMBER = (510, 4)
-#: Register and what to write there to start the stream.
+#: Register and what to write there to start the stream; the write is answered before the first frame comes.
 STREAM = (410, (0x0200,))
 
-#: The request that starts the stream; it is answered like any Modbus write before the first frame comes.
-START_STREAM = modbus.write_request(UNIT, *STREAM)
 #: Ends the stream by disturbing it, 50 bytes over about 0.5 s. Send it before any Modbus request too: an
 #: earlier session may have left the sensor streaming.
 STOP_STREAM = b"\xff" * 50

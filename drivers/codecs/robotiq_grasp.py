@@ -9,17 +9,10 @@ position. Thin objects may be held without being detected, so confirm by the wei
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
-from drivers.codecs.robotiq_2f import Activation, Fault, Object, Status
+from heft.drivers.codecs.robotiq_2f import Activation, Fault, Object, Status
 
-__all__ = ["Event", "Grasp", "Rule"]
-
-
-class Event(StrEnum):
-    PICKED = "picked"
-    DROPPED = "dropped"  # lost without being asked
-    RELEASED = "released"  # let go as asked
+__all__ = ["Grasp", "Rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +42,20 @@ class Rule:
     polls: int = 3
     inside: bool = False
 
-    def step(self, grasp: Grasp, status: Status) -> tuple[Grasp, Event | None]:
-        """After one poll: what is known now, and what has happened."""
+    def step(self, grasp: Grasp, status: Status) -> Grasp:
+        """The state after one poll."""
         if grasp.held and status.fault in (Fault.RELEASING, Fault.RELEASED):
-            return Grasp(grasp.requested), Event.DROPPED
+            return Grasp(grasp.requested)
         if not self._answers(grasp, status):
-            return replace(grasp, polls=0), None
+            return replace(grasp, polls=0)
         if self._contact(status):
             polls = min(grasp.polls + 1, self.polls)
             if polls < self.polls:
-                return replace(grasp, polls=polls), None
-            event = None if grasp.held else Event.PICKED
-            return Grasp(grasp.requested, held=True, polls=polls), event
+                return replace(grasp, polls=polls)
+            return Grasp(grasp.requested, held=True, polls=polls)
         if grasp.held and (status.object is Object.AT_POSITION or grasp.letting_go):
-            return Grasp(grasp.requested), Event.RELEASED if grasp.letting_go else Event.DROPPED
-        return replace(grasp, polls=0), None
+            return Grasp(grasp.requested)
+        return replace(grasp, polls=0)
 
     def _answers(self, grasp: Grasp, status: Status) -> bool:
         """True where the status is a valid answer to the last request."""

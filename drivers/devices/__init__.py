@@ -1,18 +1,23 @@
-"""Drivers of real devices: one module per kind, over `drivers.transports` with `drivers.codecs`.
+"""Drivers of real devices: one module per kind, over `heft.drivers.transports` with `heft.drivers.codecs`.
 
-Bases, of devices on a line of their own:
+Driver                                 heft.drivers.driver: the interface that `daq` uses
++-- DeviceDriver                       base/device_driver: options, identity, redirection to an emulator
+    +-- WireDriver                     base/wire_driver: one device on a line of its own; loss, reconnecting, stop
+    |   +-- StreamingDriver            base/streaming_driver: the device sends by itself
+    |   +-- PolledDriver               base/polled_driver: the device answers requests
+    +-- BusDriver                      bus/bus_driver: axes on a CAN bus, one request cycle for all of them
+        +-- CanDrives                  bus/can_drives: drives, all axes of an arm as one Actuator
 
-    wire_driver       life of all of them: connecting, stopping, loss, reconnecting, standing in of an emulator
-    streaming_driver  devices that send by themselves
-    polled_driver     devices that answer when they are asked
-
-Parts:
-
-    sequence          sequence numbers from a device's counter, or from its rate where it has none; cutting blocks
-    byte_times        when a frame in a byte stream had arrived
-    wrench_stream     the stream of a six-axis F/T sensor
-    modbus_client     the asking side of Modbus RTU
-    http_get          one HTTP request on the event loop
-
-Devices on a CAN bus: `bus_driver`, `can_drives`, and what they name.
+base/sequence             sequence numbers from a counter, from the rate, or from arrival times; cutting blocks
+base/byte_times           arrival times of frames in a byte stream
+base/wrench_stream        the stream of a six-axis F/T sensor
+base/modbus_client        the requesting side of Modbus RTU
+base/http_get             one HTTP request on the event loop
+bus/row_assembler         interface: values of single axes in, rows of a stream out
+bus/cycle_assembler       rows from the answers to one request
+bus/broadcast_assembler   rows from axes that send by themselves, each by its own clock
+bus/block_builder         blocks from rows
+bus/can_options           keys of the rig's file that name a bus
+bus/bus_load              share of the bus that the traffic takes
+bus/canopen_setup         SDO and NMT, in a thread, before the cycle begins
 """

@@ -8,27 +8,25 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from drivers.block import Block, Validity
-from drivers.codecs import amt21 as codec
-from drivers.devices.polled_driver import PolledDriver, PolledOptions
-from drivers.devices.wire_driver import Positive
-from drivers.driver import Context, Identity
-from drivers.errors import ConnectError, OptionError, ProtocolError
-from drivers.stream import Column, Stream
-from drivers.transports.serial_port import SerialPort
-from drivers.transports.transport import Chunk, Transport
+from heft.drivers.block import Block, Validity
+from heft.drivers.codecs import amt21 as codec
+from heft.drivers.devices.base.polled_driver import PolledDriver, PolledOptions
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import ConnectError, OptionError, ProtocolError
+from heft.drivers.options import Options, Positive
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.serial_port import SerialPort
+from heft.drivers.transports.transport import Chunk, Transport
 
 __all__ = ["Amt21", "Amt21Options", "EncoderOptions"]
 
 _ATTEMPTS = 3
 
 
-class EncoderOptions(BaseModel):
+class EncoderOptions(Options):
     """One encoder on the line."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: A byte whose last two bits are 0; 0x54 (84) from the factory.
     address: Annotated[int, Field(ge=0, le=0xFC, multiple_of=4)] = 0x54

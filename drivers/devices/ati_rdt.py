@@ -11,20 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.block import Block, Validity
-from drivers.codecs.ati_dialect import ATI, AXIA, ONROBOT, Dialect, onrobot_filter, onrobot_rate
-from drivers.codecs.ati_page import Page
-from drivers.codecs.ati_rdt import PORT, SEQUENCE_BITS, Command, Request, decode_records
-from drivers.devices.http_get import http_get
-from drivers.devices.sequence import CounterSequence, cut
-from drivers.devices.streaming_driver import StreamingDriver
-from drivers.devices.wire_driver import Positive, WireOptions
-from drivers.devices.wrench_stream import wrench_stream
-from drivers.driver import Context, Identity
-from drivers.errors import ConnectError, OptionError, ProtocolError
-from drivers.stream import Stream
-from drivers.transports.transport import Datagram, Transport
-from drivers.transports.udp import UdpLink
+from heft.drivers.block import Block, Validity
+from heft.drivers.codecs.ati_dialect import ATI, AXIA, ONROBOT, Dialect, onrobot_filter, onrobot_rate
+from heft.drivers.codecs.ati_page import Page
+from heft.drivers.codecs.ati_rdt import PORT, SEQUENCE_BITS, Command, Request, decode_records
+from heft.drivers.devices.base.http_get import http_get
+from heft.drivers.devices.base.sequence import CounterSequence, cut
+from heft.drivers.devices.base.streaming_driver import StreamingDriver
+from heft.drivers.devices.base.wire_driver import WireOptions
+from heft.drivers.devices.base.wrench_stream import wrench_stream
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import ConnectError, OptionError, ProtocolError
+from heft.drivers.options import Positive
+from heft.drivers.stream import Stream
+from heft.drivers.transports.transport import Datagram, Transport
+from heft.drivers.transports.udp import UdpLink
 
 __all__ = ["AtiOptions", "AtiRdt", "OnRobotHex", "OnRobotOptions", "RdtOptions"]
 

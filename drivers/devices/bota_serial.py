@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.block import Block, Validity
-from drivers.codecs import bota
-from drivers.devices.byte_times import ByteTimes
-from drivers.devices.sequence import CounterSequence, Placed, cut
-from drivers.devices.streaming_driver import StreamingDriver
-from drivers.devices.wire_driver import NonNegative, WireOptions
-from drivers.devices.wrench_stream import wrench_stream
-from drivers.driver import Context, Identity
-from drivers.errors import ConnectError, OptionError
-from drivers.stream import Column, Stream
-from drivers.transports.serial_port import SerialPort
-from drivers.transports.transport import Chunk, Transport
+from heft.drivers.block import Block, Validity
+from heft.drivers.codecs import bota
+from heft.drivers.devices.base.byte_times import ByteTimes
+from heft.drivers.devices.base.sequence import CounterSequence, Placed, cut
+from heft.drivers.devices.base.streaming_driver import StreamingDriver
+from heft.drivers.devices.base.wire_driver import WireOptions
+from heft.drivers.devices.base.wrench_stream import wrench_stream
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import ConnectError, OptionError
+from heft.drivers.options import NonNegative
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.serial_port import SerialPort
+from heft.drivers.transports.transport import Chunk, Transport
 
 __all__ = ["BotaOptions", "BotaSerial"]
 
@@ -33,7 +34,7 @@ class BotaOptions(WireOptions):
 
     #: The serial port; `/dev/serial/by-id/...` stays the same over re-plugging.
     port: str
-    #: Of the line; the sensor has 460800 unless it was told otherwise.
+    #: Of the line; the sensor has 460800 unless it was set otherwise.
     baud: Literal[9600, 57600, 115200, 230400, 460800] = 460800
     #: Length of the sinc filter, which sets the rate: 51200 Hz / sinc; 64 is 800 Hz, 512 is 100 Hz.
     sinc: Annotated[int, Field(ge=1)] = 64

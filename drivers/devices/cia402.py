@@ -12,24 +12,32 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.block import Validity
-from drivers.codecs import cia402
-from drivers.codecs.canopen import Emergency, Function, Heartbeat, NmtCommand, NmtState, cob_id, nmt, sync
-from drivers.codecs.cia402 import Controlword, Mode, State, Statusword
-from drivers.devices.bus_load import Traffic
-from drivers.devices.can_drives import CanDrives
-from drivers.devices.can_options import in_order
-from drivers.devices.canopen_setup import CanopenSetup
-from drivers.devices.cia402_options import Cia402Axis, Cia402Options
-from drivers.devices.cia402_setup import Facts, set_up
-from drivers.devices.gatherer import Gatherer, Place
-from drivers.devices.in_thread import in_thread
-from drivers.driver import Context, Identity
-from drivers.errors import CommandError, DeviceFault, DeviceLost, DriverError
-from drivers.follower import Mode as Following
-from drivers.setpoints import Setpoints
-from drivers.stream import Column, Stream
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.block import Validity
+from heft.drivers.codecs import cia402
+from heft.drivers.codecs.canopen import (
+    Emergency,
+    Function,
+    Heartbeat,
+    NmtCommand,
+    NmtState,
+    cob_id,
+    nmt,
+    sync,
+)
+from heft.drivers.codecs.cia402 import Controlword, Mode, State, Statusword
+from heft.drivers.devices.bus.bus_load import Traffic
+from heft.drivers.devices.bus.can_drives import CanDrives
+from heft.drivers.devices.bus.can_options import in_order
+from heft.drivers.devices.bus.canopen_setup import CanopenSetup, in_thread
+from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
+from heft.drivers.devices.cia402_options import Cia402Axis, Cia402Options
+from heft.drivers.devices.cia402_setup import Facts, set_up
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import CommandError, DeviceFault, DeviceLost, DriverError
+from heft.drivers.playback.setpoint_follower import MotionState
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["Cia402"]
 
@@ -68,13 +76,13 @@ class Cia402(CanDrives[Cia402Options]):
             Traffic("heartbeats", 10 * n + 4 / o.watchdog_s, 1),
         )
 
-    def _make_assembler(self) -> Gatherer:
+    def _make_assembler(self) -> CycleAssembler:
         n, torque = len(self.names), self.options.effort == "torque"
         first = [[Place(0, i), *([Place(1, i)] if torque else [])] for i in range(n)]
         second = [[Place(0, n + i), *([] if torque else [Place(1, i)])] for i in range(n)]
         streams = _streams(self.name, self.options, self.names, self._axes)
-        self._gatherer = Gatherer(streams, first + second, self._block, self._publish, self._on_ended)
-        return self._gatherer
+        self._cycles = CycleAssembler(streams, first + second, self._block, self._publish, self._on_cycle_end)
+        return self._cycles
 
     # -- set-up -------------------------------------------------------------------------------------------------------
 
@@ -98,7 +106,7 @@ class Cia402(CanDrives[Cia402Options]):
             await self._link.send(nmt(NmtCommand.OPERATIONAL, axis.node))
         await super()._start()
 
-    async def _farewell(self) -> None:
+    async def _shut_down(self) -> None:
         for axis in self._axes:
             await self._link.send(nmt(NmtCommand.PRE_OPERATIONAL, axis.node))
 
@@ -106,11 +114,11 @@ class Cia402(CanDrives[Cia402Options]):
 
     async def _exchange(self, due_ns: int) -> None:
         sync_ns = await self._link.send(sync())
-        number = self._gatherer.begin(sync_ns)
+        number = self._cycles.begin(sync_ns)
         if self._in_force is not None:
             self._played.add(number, self._in_force.tolist(), sync_ns)
         reference = self._follow(due_ns + self._period_ns)
-        if len(self._told) == len(self.axes):  # before, there is no position to stay at
+        if len(self._reported) == len(self.axes):  # before, there is no position to stay at
             await self._command(reference)
         if sync_ns - self._heartbeat_ns >= 0.25e9 * self.options.watchdog_s:
             self._heartbeat_ns = sync_ns
@@ -121,7 +129,7 @@ class Cia402(CanDrives[Cia402Options]):
 
     async def _command(self, reference: NDArray[np.float64]) -> None:
         """Controlword and target of every drive, for the next SYNC."""
-        if self._armed and self._failure is not None and self._follower.mode is Following.OFF:
+        if self._armed and self._failure is not None and self._follower.state is MotionState.OFF:
             self._goal = [State.QUICK_STOP] * len(self._goal)  # the ramp is over
         n = len(self._axes)
         for i, target in enumerate(self._counts(reference[:n]).tolist()):
@@ -138,7 +146,7 @@ class Cia402(CanDrives[Cia402Options]):
         if self._armed and not self._arming and goal is State.OPERATION_ENABLED and state is not goal:
             return (
                 Controlword.DISABLE_VOLTAGE
-            )  # it has left by itself: `_judge` tells of it, nobody climbs back
+            )  # the drive left this state by itself: `_check_state` raises, and it is not switched on again
         return cia402.controlword_toward(
             state, goal, previous=self._controlword[axis], reset_fault=self._arming
         )
@@ -168,47 +176,47 @@ class Cia402(CanDrives[Cia402Options]):
             handler(axis, frame)
 
     def _on_feedback(self, axis: int, frame: CanFrame) -> None:
-        said = cia402.Feedback.decode(frame.data)
-        cia402.state(said.statusword)
-        self._status[axis] = said.statusword
-        self._tell(axis, said.position)
+        decoded = cia402.Feedback.decode(frame.data)
+        cia402.state(decoded.statusword)
+        self._status[axis] = decoded.statusword
+        self._store_state(axis, decoded.position)
         if self.options.effort == "torque":
-            self._gatherer.put(axis, (said.position, said.torque), frame.host_ns, self._flags(axis))
+            self._cycles.put(axis, (decoded.position, decoded.torque), frame.host_ns, self._flags(axis))
         else:
-            self._gatherer.put(axis, (said.position,), frame.host_ns)
+            self._cycles.put(axis, (decoded.position,), frame.host_ns)
         if self._armed and not self._arming:
-            self._judge(axis)
+            self._check_state(axis)
 
     def _on_motion(self, axis: int, frame: CanFrame) -> None:
-        said = cia402.Motion.decode(frame.data)
-        self._error_code[axis] = said.error_code
-        self._raw_velocity[axis] = said.velocity
+        decoded = cia402.Motion.decode(frame.data)
+        self._error_code[axis] = decoded.error_code
+        self._raw_velocity[axis] = decoded.velocity
         second = len(self._axes) + axis
         if self.options.effort == "current":
-            self._gatherer.put(second, (said.velocity, said.current), frame.host_ns, self._flags(axis))
+            self._cycles.put(second, (decoded.velocity, decoded.current), frame.host_ns, self._flags(axis))
         else:
-            self._gatherer.put(second, (said.velocity,), frame.host_ns)
+            self._cycles.put(second, (decoded.velocity,), frame.host_ns)
 
     def _flags(self, axis: int) -> dict[int, int] | None:
-        """A drive at its limit delivers something else than it tells."""
+        """SATURATED for current or torque while the drive reports an internal limit."""
         return {1: Validity.SATURATED} if self._status[axis] & Statusword.INTERNAL_LIMIT else None
 
     def _on_emergency(self, axis: int, frame: CanFrame) -> None:
-        said = Emergency.decode(frame.data)
-        self._emergency[axis] = 0 if said.cleared else said.code
-        if self._armed and not self._arming and not said.cleared:
-            self._blame(
+        decoded = Emergency.decode(frame.data)
+        self._emergency[axis] = 0 if decoded.cleared else decoded.code
+        if self._armed and not self._arming and not decoded.cleared:
+            self._report_fault(
                 DeviceFault(
                     self.name,
-                    f"{self._who([self.axes[axis]])} reports emergency {cia402.describe_error(said.code)}, register "
-                    f"{said.register:#04x}, {said.manufacturer.hex(' ')}; see the drive's manual, then arm again",
+                    f"{self._who([self.axes[axis]])} reports emergency {cia402.describe_error(decoded.code)}, register "
+                    f"{decoded.register:#04x}, {decoded.manufacturer.hex(' ')}; see the drive's manual, then arm again",
                 )
             )
 
     def _on_heartbeat(self, axis: int, frame: CanFrame) -> None:
-        said = Heartbeat.decode(frame.data)
-        if said.state is not NmtState.OPERATIONAL and axis in self._told and self._failure is None:
-            what = "has restarted" if said.state is NmtState.BOOT else f"is {said.state.name.lower()}"
+        decoded = Heartbeat.decode(frame.data)
+        if decoded.state is not NmtState.OPERATIONAL and axis in self._reported and self._failure is None:
+            what = "has restarted" if decoded.state is NmtState.BOOT else f"is {decoded.state.name.lower()}"
             self._fail(
                 DeviceLost(
                     self.name,
@@ -216,11 +224,11 @@ class Cia402(CanDrives[Cia402Options]):
                 )
             )
 
-    def _judge(self, axis: int) -> None:
-        """A drive that has left operation-enabled by itself is a fault."""
+    def _check_state(self, axis: int) -> None:
+        """Report a fault if the drive has left operation-enabled by itself."""
         state = cia402.state(self._status[axis])
         if self._failure is None and state is not State.OPERATION_ENABLED:
-            self._blame(self._fault(axis, f"is in state {state.value!r}"))
+            self._report_fault(self._fault(axis, f"is in state {state.value!r}"))
 
     def _fault(self, axis: int, what: str) -> DeviceFault:
         code = self._error_code[axis] or self._emergency[axis]

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from drivers.codecs.cia402 import Abort
-from drivers.devices.bus_driver import Positive
-from drivers.devices.can_drives import AxisOptions, DriveOptions
+from heft.drivers.codecs.cia402 import Abort
+from heft.drivers.devices.bus.can_drives import AxisOptions, DriveOptions
+from heft.drivers.options import Positive
 
 __all__ = ["Cia402Axis", "Cia402Options"]
 
@@ -17,7 +17,7 @@ Node = Annotated[int, Field(ge=1, le=127)]
 
 
 class Cia402Axis(AxisOptions):
-    """One drive. The drive's units are set in the drive; nothing on the bus tells what they mean at the joint."""
+    """One drive. The drive's units are set in the drive; nothing on the bus reports what they mean at the joint."""
 
     node: Node
     #: Position units (6064) for one turn of the joint; negative where the drive counts the other way.
@@ -26,10 +26,10 @@ class Cia402Axis(AxisOptions):
     zero: int = 0
     #: Velocity units (606C) for one turn of the joint per second; left out: as many as position units.
     velocity_per_turn: Positive | None = None
-    #: Rated current (6075) [A] and rated torque (6076) [N m], of which the drive tells thousandths.
+    #: Rated current (6075) [A] and rated torque (6076) [N m], of which the drive reports thousandths.
     rated_current: Positive | None = None
     rated_torque: Positive | None = None
-    #: Turns of the motor for one of the joint: torque (not current) is told at the motor.
+    #: Turns of the motor for one of the joint: torque (not current) is reported at the motor.
     gear: Positive = 1.0
     #: Serial number (1018:4) that the drive must have; left out: any.
     serial: int | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drivers.codecs.canopen import Function, NmtCommand, consumer_heartbeat
-from drivers.codecs.cia402 import RPDO1, TPDO1, TPDO2, Mode, interpolation_period
-from drivers.devices.canopen_setup import CanopenSetup
-from drivers.devices.cia402_options import Cia402Axis, Cia402Options
-from drivers.driver import Identity
-from drivers.errors import ConnectError, ProtocolError
+from heft.drivers.codecs.canopen import Function, NmtCommand, consumer_heartbeat
+from heft.drivers.codecs.cia402 import RPDO1, TPDO1, TPDO2, Mode, interpolation_period
+from heft.drivers.devices.bus.canopen_setup import CanopenSetup
+from heft.drivers.devices.cia402_options import Cia402Axis, Cia402Options
+from heft.drivers.driver import Identity
+from heft.drivers.errors import ConnectError, ProtocolError
 
 __all__ = ["Facts", "set_up"]
 
@@ -50,12 +50,12 @@ def set_up(setup: CanopenSetup, options: Cia402Options) -> Facts:
 
 
 def _compare_units(setup: CanopenSetup, axis: Cia402Axis, options: Cia402Options) -> None:
-    """Rated values, and the position unit where the drive tells it, are those of the rig's file."""
+    """Rated values, and the position unit where the drive reports it, are those of the rig's file."""
     for index, key, unit in ((0x6075, "rated_current", "A"), (0x6076, "rated_torque", "N m")):
         given = getattr(axis, key)
-        found = setup.number(axis.node, index) if given is not None else None
-        if found is not None and abs(found / 1000 - given) > 0.01 * given:
-            raise _differs(setup, axis.node, key, given, found / 1000, unit, f"{index:04X}")
+        actual = setup.number(axis.node, index) if given is not None else None
+        if actual is not None and abs(actual / 1000 - given) > 0.01 * given:
+            raise _differs(setup, axis.node, key, given, actual / 1000, unit, f"{index:04X}")
     units = _units_per_turn(setup, axis.node) if options.verify_scale else None
     if units is not None and abs(units - abs(axis.counts_per_turn)) > 1e-6 * units:
         raise _differs(
@@ -90,7 +90,7 @@ def _choose_mode(setup: CanopenSetup, node: int, options: Cia402Options) -> None
         value, exponent = interpolation_period(round(1e6 / options.rate_hz))
     except ProtocolError as exc:
         raise ConnectError(setup.device, f"rate_hz {options.rate_hz:g}: {exc}; choose another rate") from exc
-    if setup.write(node, 0x60C2, 1, value, 1):  # a drive that cannot be told follows SYNC
+    if setup.write(node, 0x60C2, 1, value, 1):  # a drive without this object follows SYNC
         setup.require(node, 0x60C2, 2, exponent, 1, "set the interpolation period")
 
 
@@ -114,10 +114,10 @@ def _watch(setup: CanopenSetup, node: int, options: Cia402Options) -> bool:
 
 
 def _differs(
-    setup: CanopenSetup, node: int, key: str, given: float, found: float, unit: str, source: str
+    setup: CanopenSetup, node: int, key: str, given: float, actual: float, unit: str, source: str
 ) -> ConnectError:
     return ConnectError(
         setup.device,
-        f"{setup.who(node)}: {key} is {given:g} {unit} in the rig's file, but the drive says {found:g} {unit} "
+        f"{setup.who(node)}: {key} is {given:g} {unit} in the rig's file, but the drive says {actual:g} {unit} "
         f"({source}); a wrong one is silently a wrong unit: correct the file or the drive",
     )

@@ -7,20 +7,29 @@ import threading
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from drivers.block import Validity
-from drivers.codecs.canopen import Emergency, Function, Heartbeat, NmtCommand, NmtState, cob_id, nmt, sync
-from drivers.codecs.cia406 import POSITION, Operating, Position
-from drivers.devices.bus_driver import BusDriver, BusOptions, Positive
-from drivers.devices.bus_load import Traffic
-from drivers.devices.canopen_setup import CanopenSetup
-from drivers.devices.gatherer import Gatherer, Place
-from drivers.devices.in_thread import in_thread
-from drivers.driver import Context, Identity
-from drivers.errors import ConnectError, DeviceLost, OptionError
-from drivers.stream import Column, Stream
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.block import Validity
+from heft.drivers.codecs.canopen import (
+    Emergency,
+    Function,
+    Heartbeat,
+    NmtCommand,
+    NmtState,
+    cob_id,
+    nmt,
+    sync,
+)
+from heft.drivers.codecs.cia406 import POSITION, Operating, Position
+from heft.drivers.devices.bus.bus_driver import BusDriver, BusOptions
+from heft.drivers.devices.bus.bus_load import Traffic
+from heft.drivers.devices.bus.canopen_setup import CanopenSetup, in_thread
+from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import ConnectError, DeviceLost, OptionError
+from heft.drivers.options import Options, Positive
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["Cia406", "Cia406Encoder", "Cia406Options"]
 
@@ -30,10 +39,8 @@ _FIRST_S = 2.0
 _HEARTBEAT_MS = 100
 
 
-class Cia406Encoder(BaseModel):
+class Cia406Encoder(Options):
     """One encoder."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     node: Annotated[int, Field(ge=1, le=127)]
     #: Units per revolution (6001) and total range (6002), where the count begins anew; compared with the encoder.
@@ -62,9 +69,9 @@ class Cia406Options(BusOptions):
     """Encoders on one bus, by the joints that they are on."""
 
     encoders: Annotated[dict[str, Cia406Encoder], Field(min_length=1)]
-    #: `listen`: drives on the same bus are told when to sample, and so are these; `produce`: this driver sends SYNC.
+    #: `listen`: another driver on the same bus (drives) sends SYNC; `produce`: this driver does.
     sync: Literal["listen", "produce"] = "produce"
-    #: No SYNC for so long, and nobody produces it [s].
+    #: An encoder, or SYNC with `listen`, that is missing for this long is lost [s].
     timeout_s: Positive = 0.1
 
 
@@ -93,15 +100,15 @@ class Cia406(BusDriver[Cia406Options]):
         traffic = [Traffic("TPDOs", n * o.rate_hz, POSITION.size), Traffic("heartbeats", 10.0 * n, 1)]
         return [*traffic, Traffic("SYNC", o.rate_hz, 0)] if o.sync == "produce" else traffic
 
-    def _make_assembler(self) -> Gatherer:
+    def _make_assembler(self) -> CycleAssembler:
         columns = tuple(
             Column(joint, "position", "rad", e.scale, e.zero, "count")
             for joint, e in zip(self.names, self._encoders, strict=True)
         )
         stream = Stream(f"{self.name}.position", columns, self.options.rate_hz, dtype="<i8", at_request=True)
         places = [(Place(0, i),) for i in range(len(self.names))]
-        self._gatherer = Gatherer((stream,), places, self._block, self._publish, self._on_ended)
-        return self._gatherer
+        self._cycles = CycleAssembler((stream,), places, self._block, self._publish, self._on_cycle_end)
+        return self._cycles
 
     # -- set-up -------------------------------------------------------------------------------------------------------
 
@@ -153,7 +160,7 @@ class Cia406(BusDriver[Cia406Options]):
                 f"{self._link.where}: {self._who(silent)} told no position within {_FIRST_S:g} s; {self.CHECK}",
             )
 
-    async def _farewell(self) -> None:
+    async def _shut_down(self) -> None:
         for encoder in self._encoders:
             await self._link.send(nmt(NmtCommand.PRE_OPERATIONAL, encoder.node))
 
@@ -161,10 +168,10 @@ class Cia406(BusDriver[Cia406Options]):
 
     async def _exchange(self, due_ns: int) -> None:
         if self.options.sync == "produce":
-            self._gatherer.begin(await self._link.send(sync()))
+            self._cycles.begin(await self._link.send(sync()))
             return
         self._without_sync += 1
-        if self._without_sync > self._bear and self._failure is None:
+        if self._without_sync > self._max_missed_cycles and self._failure is None:
             self._fail(
                 DeviceLost(
                     self.name,
@@ -178,7 +185,7 @@ class Cia406(BusDriver[Cia406Options]):
             return
         if frame.id == _SYNC_ID and self.options.sync == "listen":
             self._without_sync = 0
-            self._gatherer.begin(frame.host_ns)
+            self._cycles.begin(frame.host_ns)
         elif frame.id in self._handlers:
             self._take(self._handlers[frame.id], Position.decode(frame.data).counts, frame.host_ns)
         elif frame.id & 0x780 == Function.EMCY and frame.id & 0x7F in self._by_node:
@@ -193,7 +200,7 @@ class Cia406(BusDriver[Cia406Options]):
         last = self._counts.get(axis, 0)
         self._counts[axis] = counts = last + (raw - last + span // 2) % span - span // 2
         flags = {0: int(Validity.FAULT)} if axis in self._alarmed else None
-        self._gatherer.put(axis, (counts,), host_ns, flags)
+        self._cycles.put(axis, (counts,), host_ns, flags)
 
     def _on_heartbeat(self, axis: int, state: NmtState) -> None:
         if state is not NmtState.OPERATIONAL and axis in self._counts and self._failure is None:
@@ -218,10 +225,10 @@ def _compare_units(setup: CanopenSetup, encoder: Cia406Encoder) -> None:
         ("counts_per_turn", encoder.counts_per_turn, 0x6001 if scaled else 0x6501),
         ("range", encoder.range, 0x6002),
     ):
-        found = setup.number(node, index) if scaled or key == "counts_per_turn" else None
-        if found is not None and found != given:
+        actual = setup.number(node, index) if scaled or key == "counts_per_turn" else None
+        if actual is not None and actual != given:
             raise ConnectError(
                 setup.device,
-                f"{setup.who(node)}: {key} is {given} in the rig's file, but the encoder says {found} ({index:04X}); a "
-                "wrong one is silently a wrong unit: correct the file or the encoder",
+                f"{setup.who(node)}: {key} is {given} in the rig's file, but the encoder says {actual} ({index:04X}); "
+                "a wrong one is silently a wrong unit: correct the file or the encoder",
             )

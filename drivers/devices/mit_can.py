@@ -11,22 +11,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.block import Validity
-from drivers.codecs import damiao
-from drivers.codecs.damiao import Register
-from drivers.codecs.mit_can import Command, Dialect, Feedback, Field, Special, describe_status, is_fault
-from drivers.devices.assembler import age_columns
-from drivers.devices.bus_load import Traffic
-from drivers.devices.can_drives import CanDrives
-from drivers.devices.can_options import in_order
-from drivers.devices.gatherer import Gatherer, Place
-from drivers.devices.mit_options import MitAxis, MitOptions
-from drivers.driver import Context, Identity
-from drivers.errors import CommandError, ConnectError, DeviceFault, DriverError, ProtocolError
-from drivers.follower import Mode as Following
-from drivers.setpoints import Setpoints
-from drivers.stream import Column, Stream
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.block import Validity
+from heft.drivers.codecs import damiao
+from heft.drivers.codecs.damiao import Register
+from heft.drivers.codecs.mit_can import Command, Dialect, Feedback, Field, Special, describe_status, is_fault
+from heft.drivers.devices.bus.bus_load import Traffic
+from heft.drivers.devices.bus.can_drives import CanDrives
+from heft.drivers.devices.bus.can_options import in_order
+from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
+from heft.drivers.devices.bus.row_assembler import age_columns
+from heft.drivers.devices.mit_can_options import MitAxis, MitOptions
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DriverError, ProtocolError
+from heft.drivers.playback.setpoint_follower import MotionState
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["MitCan"]
 
@@ -65,7 +65,7 @@ class MitCan(CanDrives[MitOptions]):
         frames = len(self.names) * self.options.rate_hz
         return Traffic("commands", frames, 8), Traffic("answers", frames, 8)
 
-    def _make_assembler(self) -> Gatherer:
+    def _make_assembler(self) -> CycleAssembler:
         n, axes = len(self.names), list(zip(self.names, self._axes, strict=True))
         ages = age_columns(self.names)
         positions = (_column(j, "position", "rad", a, a.ranges.position, a.zero) for j, a in axes)
@@ -74,15 +74,15 @@ class MitCan(CanDrives[MitOptions]):
         rate_hz = self.options.rate_hz
         motion = Stream(f"{self.name}.motion", (*positions, *velocities, *ages), rate_hz, dtype="<i4")
         torque = Stream(f"{self.name}.torque", (*torques, *ages), rate_hz, dtype="<i4")
-        self._gatherer = Gatherer(
+        self._cycles = CycleAssembler(
             (motion, torque),
             [(Place(0, i), Place(0, n + i), Place(1, i)) for i in range(n)],
             self._block,
             self._publish,
-            self._on_ended,
+            self._on_cycle_end,
             ages=[(Place(0, 2 * n + i), Place(1, n + i)) for i in range(n)],
         )
-        return self._gatherer
+        return self._cycles
 
     # -- set-up -------------------------------------------------------------------------------------------------------
 
@@ -124,12 +124,13 @@ class MitCan(CanDrives[MitOptions]):
             (Register.VELOCITY_MAX, ranges.velocity, "rad/s"),
             (Register.TORQUE_MAX, ranges.torque, "N m"),
         ):
-            found = await self._register(index, register)
-            if abs(found - field.high) > 1e-3 * field.high:
+            actual = await self._register(index, register)
+            if abs(actual - field.high) > 1e-3 * field.high:
                 raise ConnectError(
                     self.name,
                     f"{who}: the range of {field.name} is {field.high:g} {unit} in the rig's file, but the motor says "
-                    f"{found:g} {unit} (register {register:d}); a wrong one is silently a wrong unit: correct the file",
+                    f"{actual:g} {unit} (register {register:d}); a wrong one is silently a wrong unit: "
+                    "correct the file",
                 )
         mode = await self._register(index, Register.CONTROL_MODE)
         if mode != _MIT_MODE:
@@ -140,11 +141,11 @@ class MitCan(CanDrives[MitOptions]):
     async def _set_watchdog(self, index: int) -> None:
         ticks = round(self.options.watchdog_s / damiao.TIMEOUT_TICK_S)
         await self._link.send(damiao.write(self._axes[index].motor, Register.TIMEOUT, ticks))
-        found = await self._register(index, Register.TIMEOUT)
-        if found != ticks:
+        actual = await self._register(index, Register.TIMEOUT)
+        if actual != ticks:
             raise ConnectError(
                 self.name,
-                f"{self._who([self.axes[index]])} does not take its watchdog: register 9 is {found:.0f}, not {ticks}",
+                f"{self._who([self.axes[index]])} does not take its watchdog: register 9 is {actual:.0f}, not {ticks}",
             )
 
     async def _register(self, index: int, register: Register) -> float:
@@ -169,14 +170,14 @@ class MitCan(CanDrives[MitOptions]):
             return
         reference = self._follow(due_ns)
         frames = self._frames(reference)
-        number = self._gatherer.begin(self.clock.now_ns())
+        number = self._cycles.begin(self.clock.now_ns())
         self._played.add(number, reference.tolist(), self.clock.now_ns())
         for frame in frames:
             await self._link.send(frame)
 
     def _frames(self, reference: NDArray[np.float64]) -> list[CanFrame]:
         """One frame for every motor."""
-        if self._sending and self._failure is not None and self._follower.mode is Following.OFF:
+        if self._sending and self._failure is not None and self._follower.state is MotionState.OFF:
             self._sending, self._damping = False, True  # the ramp is over
         n = len(self._axes)
         states = zip(
@@ -208,9 +209,9 @@ class MitCan(CanDrives[MitOptions]):
             return
         dialect, motors = self._by_reply.get(frame.id, (None, {}))
         if dialect is not None:
-            said = Feedback.decode(frame.data, dialect)
-            if said.motor in motors:
-                self._take(motors[said.motor], said, frame.host_ns)
+            decoded = Feedback.decode(frame.data, dialect)
+            if decoded.motor in motors:
+                self._take(motors[decoded.motor], decoded, frame.host_ns)
 
     def _take_register(self, frame: CanFrame) -> None:
         """The answer that is due; without one, nothing is believed: it can look like feedback."""
@@ -219,23 +220,23 @@ class MitCan(CanDrives[MitOptions]):
             if answer.register == self._due[1] and answer.operation == damiao.Operation.QUERY:
                 self._value = answer.value
 
-    def _take(self, index: int, said: Feedback, host_ns: int) -> None:
+    def _take(self, index: int, decoded: Feedback, host_ns: int) -> None:
         axis = self._axes[index]
-        self._status[index] = said.status
+        self._status[index] = decoded.status
         self._answers[index] += 1
-        values = (said.position, said.velocity, said.torque)
-        self._tell(index, said.position, said.velocity)
+        values = (decoded.position, decoded.velocity, decoded.torque)
+        self._store_state(index, decoded.position, decoded.velocity)
         fields = (axis.ranges.position, axis.ranges.velocity, axis.ranges.torque)
         flags = {
             i: Validity.SATURATED
             for i, (code, field) in enumerate(zip(values, fields, strict=True))
             if _at_its_end(code, field)
         }
-        self._gatherer.put(index, values, host_ns, flags)
-        gone = axis.dialect is Dialect.DAMIAO and said.status != _ENABLED
+        self._cycles.put(index, values, host_ns, flags)
+        gone = axis.dialect is Dialect.DAMIAO and decoded.status != _ENABLED
         watched = self._sending and not self._arming and self._failure is None
-        if watched and (gone or is_fault(axis.dialect, said.status)):
-            self._blame(self._fault(index, "reports"))
+        if watched and (gone or is_fault(axis.dialect, decoded.status)):
+            self._report_fault(self._fault(index, "reports"))
 
     def _fault(self, index: int, what: str) -> DeviceFault:
         axis, status = self._axes[index], self._status[index]
@@ -278,11 +279,11 @@ class MitCan(CanDrives[MitOptions]):
             )
 
     def _enabled(self) -> bool:
-        """Has every motor answered a setpoint, and not said that it is off?"""
+        """Whether every motor has answered a setpoint and none reports that it is off."""
         return min(self._answers) > _ASK and not self._not_enabled()
 
     def _off(self) -> bool:
-        """Has every motor been told often enough, and do those that tell say that they are off?"""
+        """Whether every motor has been sent DISABLE often enough, and no Damiao motor reports that it is on."""
         damiao_on = any(
             s == _ENABLED and a.dialect is Dialect.DAMIAO
             for a, s in zip(self._axes, self._status, strict=True)
@@ -328,6 +329,6 @@ def _column(joint: str, quantity: str, unit: str, axis: MitAxis, field: Field, z
 
 
 def _at_its_end(code: int, field: Field) -> bool:
-    """Is a code so near to an end of its range that it may have wrapped?"""
+    """Whether a code is so near to an end of its range that it may have wrapped."""
     top = (1 << field.bits) - 1
     return not _DISTRUST * top < code < (1.0 - _DISTRUST) * top

@@ -13,24 +13,24 @@ from typing import Annotated, Any, Literal, Self
 
 import moteus
 import numpy as np
+from moteus import Mode, Register
 from moteus.protocol import parse_message
 from moteus.transport_device import Frame
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from drivers.block import Validity
-from drivers.codecs.moteus import Mode, Register
-from drivers.devices.assembler import age_columns
-from drivers.devices.bus_load import Traffic
-from drivers.devices.can_drives import AxisOptions, CanDrives, DriveOptions
-from drivers.devices.can_options import in_order
-from drivers.devices.gatherer import Gatherer, Place
-from drivers.driver import Context, Identity
-from drivers.errors import ConnectError, DeviceFault, DriverError, ProtocolError
-from drivers.follower import Mode as Following
-from drivers.stream import Column, Stream
-from drivers.transports.can_frame import FD_LENGTHS, CanFrame
-from drivers.transports.can_link import CanLink
+from heft.drivers.block import Validity
+from heft.drivers.devices.bus.bus_load import Traffic
+from heft.drivers.devices.bus.can_drives import CanDrives, DriveOptions, TurnAxisOptions
+from heft.drivers.devices.bus.can_options import in_order
+from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
+from heft.drivers.devices.bus.row_assembler import age_columns
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import ConnectError, DeviceFault, DriverError, ProtocolError
+from heft.drivers.playback.setpoint_follower import MotionState
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.can_frame import FD_LENGTHS, CanFrame
+from heft.drivers.transports.can_link import CanLink
 
 __all__ = ["Moteus", "MoteusAxis", "MoteusOptions"]
 
@@ -39,37 +39,18 @@ _STOP_S = 0.5
 _ANSWER_S = 0.5
 _LIMITS = 96  # faults from here on are limits that are in force
 _NOP = b"\x50"
-_MODEL, _FIRMWARE = int(moteus.Register.MODEL_NUMBER), int(moteus.Register.FIRMWARE_VERSION)
-_SERIAL = tuple(int(moteus.Register.SERIAL_NUMBER1) + i for i in range(3))
+_MODEL, _FIRMWARE = int(Register.MODEL_NUMBER), int(Register.FIRMWARE_VERSION)
+_SERIAL = tuple(int(Register.SERIAL_NUMBER1) + i for i in range(3))
 _MOVING = {Mode.POSITION, Mode.TIMEOUT, Mode.ZERO_VELOCITY, Mode.STAY_WITHIN, Mode.BRAKE}
 
 
-class MoteusAxis(AxisOptions):
-    """One controller."""
+class MoteusAxis(TurnAxisOptions):
+    """One controller; its turns are those of its output (after its own `rotor_to_output_ratio`)."""
 
     #: Its number on the bus (id.id).
     number: Annotated[int, Field(ge=1, le=126)]
-    #: Turns of the controller's output for one of the joint; negative where it turns the other way.
-    gear: float = 1.0
-    #: What the controller reads where the joint's position is 0 [turn].
-    zero: float = 0.0
     #: Serial number that it must have, as the vendor prints it (three groups of hexadecimal digits); left out: any.
     serial: str | None = None
-
-    @property
-    def sign(self) -> float:
-        return math.copysign(1.0, self.gear)
-
-    @property
-    def scale(self) -> float:
-        """[rad] of the joint for one turn of the output."""
-        return 2.0 * math.pi / self.gear
-
-    @model_validator(mode="after")
-    def _turns(self) -> Self:
-        if self.gear == 0.0:
-            raise ValueError("gear: 0 turns of the output for one of the joint; 1 where it is the joint")
-        return self
 
 
 class MoteusOptions(DriveOptions):
@@ -108,7 +89,7 @@ class Moteus(CanDrives[MoteusOptions]):
         self._by_number = {axis.number: i for i, axis in enumerate(self._axes)}
         self._mode = [0] * len(self.axes)
         self._fault_code = [0] * len(self.axes)
-        self._told_identity: dict[int, dict[int, Any]] = {}
+        self._identities: dict[int, dict[int, Any]] = {}
         self._asking = True  # who they are, before the cycle
         self._arming = False
         self._orders: list[Any] = []  # what is sent to every axis instead of a cycle's command
@@ -125,7 +106,7 @@ class Moteus(CanDrives[MoteusOptions]):
         settings = self.options.settings(fd=True, data_bitrate=self.options.data_bitrate)
         return CanLink(self.name, self.clock, settings)
 
-    def _make_assembler(self) -> Gatherer:
+    def _make_assembler(self) -> CycleAssembler:
         n, axes, o = len(self.names), list(zip(self.names, self._axes, strict=True)), self.options
         ages = age_columns(self.names)
         positions = (Column(j, "position", "rad", a.scale, -a.zero * a.scale, "turn") for j, a in axes)
@@ -136,22 +117,22 @@ class Moteus(CanDrives[MoteusOptions]):
         )
         motion = Stream(f"{self.name}.motion", (*positions, *velocities, *ages), o.rate_hz, dtype="<f4")
         effort = Stream(f"{self.name}.{o.effort}", (*efforts, *ages), o.rate_hz, dtype="<f4")
-        self._gatherer = Gatherer(
+        self._cycles = CycleAssembler(
             (motion, effort),
             [(Place(0, i), Place(0, n + i), Place(1, i)) for i in range(n)],
             self._block,
             self._publish,
-            self._on_ended,
+            self._on_cycle_end,
             ages=[(Place(0, 2 * n + i), Place(1, n + i)) for i in range(n)],
         )
-        return self._gatherer
+        return self._cycles
 
     # -- set-up -------------------------------------------------------------------------------------------------------
 
     async def _connect(self) -> Identity:
         self._asking, self._arming, self._sending, self._braking = True, False, False, False
         self._orders = []
-        self._told_identity.clear()
+        self._identities.clear()
         return Identity("mjbots", "moteus")
 
     async def _start(self) -> None:
@@ -159,15 +140,15 @@ class Moteus(CanDrives[MoteusOptions]):
         for controller in self._controllers:
             command = controller.make_custom_query(wanted)
             await self._link.send(_frame(command))
-        await self._until(lambda: len(self._told_identity) == len(self.axes), _ANSWER_S)
-        silent = [name for i, name in enumerate(self.axes) if i not in self._told_identity]
+        await self._until(lambda: len(self._identities) == len(self.axes), _ANSWER_S)
+        silent = [name for i, name in enumerate(self.axes) if i not in self._identities]
         if silent:
             raise ConnectError(
                 self.name,
                 f"{self._link.where}: no answer from {self._who(silent)} within {_ANSWER_S:g} s; {self.CHECK}",
             )
         serials = [self._check_serial(i) for i in range(len(self.axes))]
-        first = self._told_identity[0]
+        first = self._identities[0]
         version = int(first.get(_FIRMWARE, 0))
         self._identity = Identity(
             "mjbots",
@@ -179,8 +160,8 @@ class Moteus(CanDrives[MoteusOptions]):
         await super()._start()
 
     def _check_serial(self, index: int) -> str:
-        said, expected = self._told_identity[index], self._axes[index].serial
-        words = [int(said.get(register, 0)) & 0xFFFF_FFFF for register in _SERIAL]
+        decoded, expected = self._identities[index], self._axes[index].serial
+        words = [int(decoded.get(register, 0)) & 0xFFFF_FFFF for register in _SERIAL]
         serial = "-".join(f"{word:08x}" for word in words)
         if expected is not None and serial != expected.lower():
             raise ConnectError(
@@ -198,13 +179,13 @@ class Moteus(CanDrives[MoteusOptions]):
         reference = self._follow(due_ns)
         frames = self._frames(reference)
         now_ns = self.clock.now_ns()
-        self._played.add(self._gatherer.begin(now_ns), reference.tolist(), now_ns)
+        self._played.add(self._cycles.begin(now_ns), reference.tolist(), now_ns)
         for frame in frames:
             await self._link.send(frame)
 
     def _frames(self, reference: NDArray[np.float64]) -> list[CanFrame]:
         """One frame for every controller."""
-        if self._sending and self._failure is not None and self._follower.mode is Following.OFF:
+        if self._sending and self._failure is not None and self._follower.state is MotionState.OFF:
             self._sending, self._braking = False, True  # the ramp is over
         if self._orders:
             order = self._orders.pop(0)
@@ -234,26 +215,26 @@ class Moteus(CanDrives[MoteusOptions]):
         except Exception as exc:  # whatever the library raises for bytes that are no answer
             raise ProtocolError(f"moteus: {frame.data.hex(' ')} is no answer ({exc})") from exc
         if _MODEL in values:
-            self._told_identity[index] = values
+            self._identities[index] = values
         if not self._asking and Register.MODE in values:
             self._take(index, values, frame.host_ns)
 
     def _take(self, index: int, values: dict[int, Any], host_ns: int) -> None:
         effort = Register.Q_CURRENT if self.options.effort == "current" else Register.TORQUE
         try:
-            said = [float(values[r]) for r in (Register.POSITION, Register.VELOCITY, effort)]
+            decoded = [float(values[r]) for r in (Register.POSITION, Register.VELOCITY, effort)]
             self._mode[index] = int(values[Register.MODE])
         except KeyError as exc:
             raise ProtocolError(f"moteus: register {exc} is missing in an answer") from None
         self._fault_code[index] = int(values.get(Register.FAULT, 0))
-        flags = {i: Validity.FAULT for i, value in enumerate(said) if not math.isfinite(value)}
-        said = [0.0 if i in flags else value for i, value in enumerate(said)]
+        flags = {i: Validity.FAULT for i, value in enumerate(decoded) if not math.isfinite(value)}
+        decoded = [0.0 if i in flags else value for i, value in enumerate(decoded)]
         if not flags:
-            self._tell(index, said[0], said[1])
-        self._gatherer.put(index, said, host_ns, flags)
+            self._store_state(index, decoded[0], decoded[1])
+        self._cycles.put(index, decoded, host_ns, flags)
         watched = self._sending and not self._arming and self._failure is None
         if watched and self._mode[index] != Mode.POSITION:
-            self._blame(self._fault(index, "has left position mode"))
+            self._report_fault(self._fault(index, "has left position mode"))
 
     def _fault(self, index: int, what: str) -> DeviceFault:
         mode, code = self._mode[index], self._fault_code[index]

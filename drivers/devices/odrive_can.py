@@ -14,11 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.block import Validity
-from drivers.codecs import odrive_can as codec
-from drivers.codecs.odrive_can import Firmware
-from drivers.codecs.odrive_errors import WATCHDOG, describe
-from drivers.codecs.odrive_messages import (
+from heft.drivers.block import Validity
+from heft.drivers.codecs import odrive_can as codec
+from heft.drivers.codecs.odrive_can import Firmware
+from heft.drivers.codecs.odrive_messages import (
     AxisState,
     ClearErrors,
     ControlMode,
@@ -35,18 +34,18 @@ from drivers.codecs.odrive_messages import (
     SetState,
     Version,
 )
-from drivers.devices.assembler import age_columns
-from drivers.devices.bus_load import Traffic
-from drivers.devices.can_drives import CanDrives
-from drivers.devices.can_options import in_order
-from drivers.devices.collector import Collector, Collectors
-from drivers.devices.odrive_options import OdriveOptions
-from drivers.driver import Context, Identity
-from drivers.errors import CommandError, ConnectError, DeviceFault, DriverError
-from drivers.follower import Mode as Following
-from drivers.setpoints import Setpoints
-from drivers.stream import Column, Stream
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.devices.bus.broadcast_assembler import BroadcastAssembler, BroadcastAssemblers
+from heft.drivers.devices.bus.bus_load import Traffic
+from heft.drivers.devices.bus.can_drives import CanDrives
+from heft.drivers.devices.bus.can_options import in_order
+from heft.drivers.devices.bus.row_assembler import age_columns
+from heft.drivers.devices.odrive_can_options import OdriveOptions
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DriverError
+from heft.drivers.playback.setpoint_follower import MotionState
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["OdriveCan"]
 
@@ -73,7 +72,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
         self._estimates = [0] * n
         self._versions: dict[int, Version] = {}
         self._parameters: dict[tuple[int, int], bytes] = {}
-        self._bitten: set[int] = set()  # axes whose watchdog has been seen to run out
+        self._watchdog_expired: set[int] = set()  # axes whose watchdog has expired
         self._arming = self._feeding = False
         self._cycles = 0
 
@@ -86,7 +85,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
             Traffic("heartbeats", 10.0 * n, Heartbeat.length),
         )
 
-    def _make_assembler(self) -> Collectors:
+    def _make_assembler(self) -> BroadcastAssemblers:
         n, rate_hz, axes = (
             len(self.names),
             self.options.feedback_hz,
@@ -99,16 +98,16 @@ class OdriveCan(CanDrives[OdriveOptions]):
         motion = Stream(f"{self.name}.motion", (*positions, *velocities, *ages), rate_hz, dtype="<f4")
         current = Stream(f"{self.name}.current", (*currents, *ages), rate_hz, dtype="<f4")
         block = self.options.block or max(1, round(0.01 * rate_hz))
-        self._motion = Collector(motion, [(i, n + i) for i in range(n)], block, self._publish)
-        self._current = Collector(current, [(i,) for i in range(n)], block, self._publish)
-        return Collectors(self._motion, self._current)
+        self._motion = BroadcastAssembler(motion, [(i, n + i) for i in range(n)], block, self._publish)
+        self._current = BroadcastAssembler(current, [(i,) for i in range(n)], block, self._publish)
+        return BroadcastAssemblers(self._motion, self._current)
 
     # -- set-up -------------------------------------------------------------------------------------------------------
 
     async def _connect(self) -> Identity:
         self._versions.clear()
         self._parameters.clear()
-        self._bitten.clear()
+        self._watchdog_expired.clear()
         self._arming = self._feeding = False
         return Identity("ODrive Robotics", "ODrive", firmware=str(self.options.firmware))
 
@@ -118,7 +117,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
         self.watchdog_s = self.options.watchdog_s if await self._watchdog_seen() else None
 
     async def _ask_version(self) -> None:
-        """Firmware 0.6 tells its version, 0.5 does not."""
+        """Firmware 0.6 reports its version, 0.5 does not."""
         for axis in self._axes:
             await self._link.send(codec.request(axis.node, Version))
         await self._until(lambda: len(self._versions) == len(self.axes), _ANSWER_S)
@@ -145,10 +144,12 @@ class OdriveCan(CanDrives[OdriveOptions]):
         self._identity = Identity("ODrive Robotics", f"ODrive {hardware}", firmware=firmware)
 
     async def _watchdog_seen(self) -> bool:
-        """Is the axes' own watchdog on? By its parameters, or because it has run out while nobody spoke to the axes."""
+        """Whether the axes' own watchdog is on: from its parameters, or because it expires while nothing is sent."""
         o = self.options
         if o.endpoints is None:
-            return await self._until(lambda: len(self._bitten) == len(self.axes), 1.5 * o.watchdog_s + 0.3)
+            return await self._until(
+                lambda: len(self._watchdog_expired) == len(self.axes), 1.5 * o.watchdog_s + 0.3
+            )
         enable, timeout = o.endpoints.enable_watchdog, o.endpoints.watchdog_timeout
         for axis in self._axes:
             for endpoint in (enable, timeout):
@@ -167,7 +168,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
     async def _exchange(self, due_ns: int) -> None:
         for i in range(len(self.axes)):
             self._missed[i] += 1
-        self._look_for_silence()
+        self._check_silence()
         reference = self._follow(due_ns)
         if self._feeding:
             await self._command(reference)
@@ -177,7 +178,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
         self._cycles += 1
 
     async def _command(self, reference: NDArray[np.float64]) -> None:
-        if self._failure is not None and self._follower.mode is Following.OFF:
+        if self._failure is not None and self._follower.state is MotionState.OFF:
             self._feeding = False  # the ramp is over
             await self._send_all(SetState(AxisState.IDLE))
             return
@@ -188,7 +189,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
             await self._link.send(codec.encode(axis.node, InputPosition(turn, rate)))
 
     async def _choose_mode(self) -> None:
-        """Position control; said again until the loop is closed, for something must feed the watchdog meanwhile."""
+        """Set position control; repeated until the loop is closed, to feed the watchdog meanwhile."""
         mode = (
             InputMode.PASSTHROUGH if self.options.input_mode == "passthrough" else InputMode.POSITION_FILTER
         )
@@ -203,11 +204,11 @@ class OdriveCan(CanDrives[OdriveOptions]):
     def _on_frame(self, frame: CanFrame) -> None:
         if frame.remote or frame.extended or frame.id >> 5 not in self._by_node:
             return
-        axis = self._by_node[frame.id >> 5]
-        if (
-            frame.id & 0x1F == Version.command
-        ):  # also where the rig's file says 0.5, which has no such message
+        axis, command = self._by_node[frame.id >> 5], frame.id & 0x1F
+        if command == Version.command:  # also with firmware 0.5 in the rig's file, which has no such message
             self._versions[axis] = Version.decode(frame.data)
+            return
+        if command in codec.UNREAD[self._firmware]:
             return
         _, message = codec.decode(frame, self._firmware)
         match message:
@@ -215,7 +216,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
                 self._missed[axis] = 0
                 if math.isfinite(position) and math.isfinite(velocity):
                     self._estimates[axis] += 1
-                    self._tell(axis, position, velocity)
+                    self._store_state(axis, position, velocity)
                     self._motion.put(axis, (position, velocity), frame.host_ns)
                 else:  # it has no estimate
                     self._motion.put(axis, (0.0, 0.0), frame.host_ns, (Validity.FAULT, Validity.FAULT))
@@ -228,17 +229,17 @@ class OdriveCan(CanDrives[OdriveOptions]):
 
     def _on_heartbeat(self, axis: int, error: int, state: int) -> None:
         self._error[axis], self._state[axis] = error, state
-        if error & WATCHDOG[self._firmware]:
-            self._bitten.add(axis)
+        if error & codec.WATCHDOG[self._firmware]:
+            self._watchdog_expired.add(axis)
         if self._feeding and self._failure is None and (error or state != AxisState.CLOSED_LOOP):
-            self._blame(self._fault(axis, f"has left closed loop control (state {state})"))
+            self._report_fault(self._fault(axis, f"has left closed loop control (state {state})"))
 
     def _fault(self, axis: int, what: str) -> DeviceFault:
         error = self._error[axis]
         return DeviceFault(
             self.name,
-            f"{self._who([self.axes[axis]])} {what}: {describe(error, self._firmware)} ({error:#x}); clear the cause, "
-            "then arm again",
+            f"{self._who([self.axes[axis]])} {what}: {codec.describe_error(error, self._firmware)} ({error:#x}); "
+            "clear the cause, then arm again",
         )
 
     # -- on and off ---------------------------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
             for axis in self._open_axes():
                 state = self._state[axis]
                 raise self._fault(axis, f"does not close its loop within {_ENABLE_S:g} s (state {state})")
-            # Firmware 0.5 may have told zeros before: only what comes now is where the axes are.
+            # Firmware 0.5 may have reported zeros before: only what comes now is where the axes are.
             self._estimates = [0] * len(self.axes)
             await self._until(lambda: min(self._estimates) >= _FRESH, _ENABLE_S)
             self._follower.arm(self._measured()[0])

@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from drivers.block import Block, Validity
-from drivers.codecs import modbus
-from drivers.codecs.robotiq_2f import (
+from heft.drivers.block import Block, Validity
+from heft.drivers.codecs import modbus
+from heft.drivers.codecs.robotiq_2f import (
     ACTION,
     CURRENT_SCALE,
     STATUS,
@@ -21,15 +21,15 @@ from drivers.codecs.robotiq_2f import (
     Object,
     Status,
 )
-from drivers.codecs.robotiq_grasp import Grasp, Rule
-from drivers.devices.modbus_client import ModbusClient
-from drivers.devices.polled_driver import PolledDriver, PolledOptions
-from drivers.devices.wire_driver import Positive
-from drivers.driver import Context, Gripper, Identity
-from drivers.errors import CommandError, ConnectError, DeviceFault, DeviceLost, ProtocolError
-from drivers.stream import Column, Stream
-from drivers.transports.serial_port import SerialPort
-from drivers.transports.transport import Chunk, Transport
+from heft.drivers.codecs.robotiq_grasp import Grasp, Rule
+from heft.drivers.devices.base.modbus_client import ModbusClient
+from heft.drivers.devices.base.polled_driver import PolledDriver, PolledOptions
+from heft.drivers.driver import Context, Gripper, Identity
+from heft.drivers.errors import CommandError, ConnectError, DeviceFault, ProtocolError
+from heft.drivers.options import Positive
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.serial_port import SerialPort
+from heft.drivers.transports.transport import Chunk, Transport
 
 __all__ = ["GripperOptions", "Robotiq2f"]
 
@@ -70,7 +70,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
     """Yields `NAME.state`: opening [m], current [A], object held (0 or 1).
 
     Connecting moves nothing; the first command activates a gripper that is not, which opens and closes it fully.
-    Held is what the rule of `drivers.codecs.robotiq_grasp` says; confirm it by the weight before relying on it.
+    Held is what the rule of `heft.drivers.codecs.robotiq_grasp` says; confirm it by the weight before relying on it.
     """
 
     Options: ClassVar[type[GripperOptions]] = GripperOptions
@@ -105,7 +105,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
 
     @property
     def held(self) -> bool:
-        """Is something between the fingers?"""
+        """Whether something is held between the fingers."""
         return self._grasp.held
 
     def _make_line(self) -> Transport[Chunk, bytes]:
@@ -163,7 +163,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
             try:
                 status, _, _ = await self._read()
             except (TimeoutError, ProtocolError):
-                continue  # the reader of the stream tells when this lasts
+                continue  # the reader of the stream reports when this lasts
             if status.fault >= Fault.OVER_TEMPERATURE and status.fault != Fault.NO_COMMUNICATION:
                 raise DeviceFault(
                     self.name, f"cannot {what}: {status.fault_name}; clear the fingers and connect again"
@@ -191,10 +191,10 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
         )
 
     async def _read(self) -> tuple[Status, int, int]:
-        """What the gripper says, when it was asked and when it answered [ns]; the rule takes note."""
+        """Status, request time and answer time [ns]; updates the grasp state."""
         reply = await self._client.read(*STATUS, function=modbus.READ_INPUT)
         status = Status.decode(reply.registers)
-        self._grasp, _ = self._rule.step(self._grasp, status)
+        self._grasp = self._rule.step(self._grasp, status)
         return status, reply.request_ns, reply.host_ns
 
     async def _write(self, action: Action) -> None:
@@ -215,5 +215,5 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
     @property
     def _client(self) -> ModbusClient:
         if self._modbus is None:
-            raise DeviceLost(self.name, "is not connected; use the driver inside `async with`")
+            raise self._not_connected()
         return self._modbus

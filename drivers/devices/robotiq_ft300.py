@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.block import Block, Validity
-from drivers.codecs import robotiq_ft300 as codec
-from drivers.devices.byte_times import ByteTimes
-from drivers.devices.modbus_client import ModbusClient
-from drivers.devices.polled_driver import PolledDriver, PolledOptions
-from drivers.devices.sequence import Placed, RateSequence, cut
-from drivers.devices.streaming_driver import StreamingDriver
-from drivers.devices.wire_driver import NonNegative, Positive, WireDriver, WireOptions
-from drivers.devices.wrench_stream import wrench_stream
-from drivers.driver import Context, Identity
-from drivers.errors import ConnectError, DeviceLost, ProtocolError
-from drivers.stream import Stream
-from drivers.transports.serial_port import SerialPort
-from drivers.transports.transport import Chunk, Transport
+from heft.drivers.block import Block, Validity
+from heft.drivers.codecs import robotiq_ft300 as codec
+from heft.drivers.devices.base.byte_times import ByteTimes
+from heft.drivers.devices.base.modbus_client import ModbusClient
+from heft.drivers.devices.base.polled_driver import PolledDriver, PolledOptions
+from heft.drivers.devices.base.sequence import Placed, RateSequence, cut
+from heft.drivers.devices.base.streaming_driver import StreamingDriver
+from heft.drivers.devices.base.wire_driver import WireDriver, WireOptions
+from heft.drivers.devices.base.wrench_stream import wrench_stream
+from heft.drivers.driver import Context, Identity
+from heft.drivers.errors import ConnectError, DeviceLost, ProtocolError
+from heft.drivers.options import NonNegative, Positive
+from heft.drivers.stream import Stream
+from heft.drivers.transports.serial_port import SerialPort
+from heft.drivers.transports.transport import Chunk, Transport
 
 __all__ = ["Ft300Options", "Ft300RegisterOptions", "RobotiqFt300", "RobotiqFt300Registers"]
 
@@ -54,7 +55,7 @@ class Ft300Options(WireOptions):
 class Ft300StreamOptions(Ft300Options):
     """The stream, which the vendor recommends."""
 
-    #: Frames per second, which the sensor decides; only gaps are told by it.
+    #: Frames per second as the sensor sends them; gaps in the sequence are found by it.
     rate_hz: Positive = 100.0
 
 

@@ -1,4 +1,4 @@
-"""AMT21 encoders that are not there, on one RS-485 line.
+"""Emulated AMT21 encoders on one RS-485 line.
 
 One byte asks: the address for the position, the address + 1 for the turns. Two bytes answer, low byte first: 14 bits,
 and above them two check bits, the inverted parity of the odd and of the even bits. 12-bit models send their
@@ -10,21 +10,20 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.emulators.emulator import Emulator, EmulatorOptions
-from drivers.emulators.plant import Plant
-from drivers.emulators.serial_wire import SerialWire
-from drivers.errors import OptionError
-from drivers.sim.faults import Stuck
+from heft.drivers.emulators.base.emulator import Emulator, EmulatorOptions
+from heft.drivers.emulators.wires.serial_wire import SerialWire
+from heft.drivers.errors import OptionError
+from heft.drivers.options import Options
+from heft.drivers.plant.faults import Stuck
+from heft.drivers.plant.plant import Plant
 
 __all__ = ["Amt21", "Amt21Options", "EncoderOptions"]
 
 
-class EncoderOptions(BaseModel):
+class EncoderOptions(Options):
     """One encoder on the line."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: A byte whose last two bits are 0.
     address: Annotated[int, Field(ge=0, le=0xFC, multiple_of=4)] = 0x54

@@ -1,4 +1,4 @@
-"""An ATI Net F/T box that is not there, and the OnRobot compute box, which speaks the same records.
+"""An emulated ATI Net F/T box, and the OnRobot compute box, which speaks the same records.
 
 Request, 8 bytes big-endian: 0x1234, command, sample count. Record, 36 bytes big-endian: rdt_sequence, ft_sequence,
 status, Fx Fy Fz Tx Ty Tz in counts. One client at a time: whoever asked last has the stream.
@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.http_page import HttpPage
-from drivers.emulators.plant import Plant
-from drivers.emulators.sampling import Samples
-from drivers.emulators.udp_wire import UdpWire
-from drivers.emulators.wrench_model import Positive, WrenchModel, WrenchOptions, six
-from drivers.sim.faults import Saturate, Stuck
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.base.sampling import Samples
+from heft.drivers.emulators.base.wrench_model import WrenchModel, WrenchOptions
+from heft.drivers.emulators.wires.http_page import HttpPage
+from heft.drivers.emulators.wires.udp_wire import UdpWire
+from heft.drivers.options import Positive
+from heft.drivers.plant.faults import Saturate, Stuck
+from heft.drivers.plant.plant import Plant
+from heft.drivers.plant.sensor import per_wrench
 
 __all__ = ["AtiOptions", "AtiRdt", "OnRobotHex", "OnRobotOptions"]
 
@@ -65,7 +67,7 @@ class AtiOptions(WrenchOptions):
     @property
     def resolution(self) -> NDArray[np.float64]:
         """SI value of one count, shape (6,)."""
-        return six(
+        return per_wrench(
             _NEWTONS[self.force_unit] / self.counts_per_force,
             _NEWTON_METRES[self.torque_unit] / self.counts_per_torque,
         )
@@ -80,7 +82,7 @@ class OnRobotOptions(WrenchOptions):
 
     @property
     def resolution(self) -> NDArray[np.float64]:
-        return six(1e-4, 1e-5)
+        return per_wrench(1e-4, 1e-5)
 
 
 @dataclass(slots=True)
@@ -144,9 +146,9 @@ class AtiRdt(Emulator[Any, UdpWire]):
                 if len(datagram.data) == 8:
                     magic, command, count = struct.unpack(">HHI", datagram.data)
                     if magic == 0x1234:
-                        self._obey(command, count, datagram.peer)
+                        self._handle_command(command, count, datagram.peer)
 
-    def _obey(self, command: int, count: int, peer: Any) -> None:
+    def _handle_command(self, command: int, count: int, peer: Any) -> None:
         if command == _STOP:
             self._client = None
         elif command in (_START, _START_BUFFERED):
@@ -263,11 +265,11 @@ class OnRobotHex(AtiRdt):
         if command == _PERIOD and 1 <= count <= 254:
             self._set_rate(1000.0 / count)
 
-    def _obey(self, command: int, count: int, peer: Any) -> None:
+    def _handle_command(self, command: int, count: int, peer: Any) -> None:
         if command == _BIAS and count == 0:
             self._tare = np.zeros(6, dtype=np.int64)
         else:
-            super()._obey(command, count, peer)
+            super()._handle_command(command, count, peer)
 
     @property
     def _saturation_bits(self) -> int:

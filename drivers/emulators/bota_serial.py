@@ -1,4 +1,4 @@
-"""A Bota SensONE that is not there.
+"""An emulated Bota SensONE.
 
 Frame, little-endian: 0xAA, status u16, Fx Fy Fz Tx Ty Tz f32, timestamp u32 [us], temperature f32 [deg C], CRC-16/X-25
 of the 34 bytes in between. `C` enters the configuration mode, `R` runs, `I` and `#` restart.
@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.emulators.checksums import x25
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.plant import Plant
-from drivers.emulators.sampling import Samples
-from drivers.emulators.serial_wire import SerialWire
-from drivers.emulators.wrench_model import WrenchModel, WrenchOptions
-from drivers.sim.faults import Saturate, Stuck
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.base.sampling import Samples
+from heft.drivers.emulators.base.wrench_model import WrenchModel, WrenchOptions
+from heft.drivers.emulators.protocols.checksums import x25
+from heft.drivers.emulators.wires.serial_wire import SerialWire
+from heft.drivers.plant.faults import Saturate, Stuck
+from heft.drivers.plant.plant import Plant
 
 __all__ = ["BotaOptions", "BotaSerial"]
 
@@ -73,9 +73,9 @@ class BotaSerial(Emulator[Any, SerialWire]):
         while True:
             for chunk in await self.wire.receive():
                 for match in _COMMAND.finditer(chunk.data):
-                    await self._obey(match.group())
+                    await self._handle_command(match.group())
 
-    async def _obey(self, command: bytes) -> None:
+    async def _handle_command(self, command: bytes) -> None:
         if self._running.is_set() and command not in (b"C", b"I", b"#"):
             return
         match command[:1]:

@@ -1,4 +1,4 @@
-"""CiA 402 drives that are not there: one CANopen node per joint, on one bus.
+"""Emulated CiA 402 drives: one CANopen node per joint, on one bus.
 
 At SYNC every drive takes up the target that it was sent since the last one, goes there within one interpolation period,
 samples position, velocity and current, and answers with its TPDOs, those with the lowest identifiers first.
@@ -10,17 +10,18 @@ import asyncio
 import math
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.emulators.axes import Axes
-from drivers.emulators.can_wire import CanWire
-from drivers.emulators.canopen_node import CanopenNode
-from drivers.emulators.cia402_drive import Cia402Drive
-from drivers.emulators.drive_model import DriveModel, DriveOptions, Positive
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.plant import Plant
-from drivers.errors import OptionError
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.emulators.base.axes import Axes
+from heft.drivers.emulators.base.drive_model import DriveModel, DriveOptions
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.cia402_drive import Cia402Drive
+from heft.drivers.emulators.protocols.canopen_node import CanopenNode
+from heft.drivers.emulators.wires.can_wire import CanWire
+from heft.drivers.errors import OptionError
+from heft.drivers.options import Options, Positive
+from heft.drivers.plant.plant import Plant
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["Cia402", "Cia402Node", "Cia402Options"]
 
@@ -30,10 +31,8 @@ _LOCK = 0.002  # part of SYNC's lateness that the drives follow
 _CSP = 8
 
 
-class Cia402Node(BaseModel):
+class Cia402Node(Options):
     """One drive as it was set up with its maker's tool."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     node: Annotated[int, Field(ge=1, le=127)]
     #: Position units for a turn of the joint, and the reading where the joint's position is 0.
@@ -177,9 +176,9 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         drive = self._addressed.get(frame.id & 0x7F) if 0x180 < frame.id < 0x680 else None
         for listener in self.drives if drive is None else (drive,):
             self._outgoing += listener.node.receive(frame, self._t)
-            self._tell_changes(listener)
+            self._send_changes(listener)
 
-    def _tell_changes(self, drive: Cia402Drive) -> None:
+    def _send_changes(self, drive: Cia402Drive) -> None:
         """Event-driven TPDOs, where state or mode have changed."""
         objects, shown = drive.node.objects, (drive.statusword, drive.node.objects[0x6061, 0])
         if self._shown.get(drive) != shown:
@@ -195,14 +194,14 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         meant, meant_t = self._slot + 1, self._beat - (cycles - 1) * period
         self._slot += cycles
         for drive in self.drives:
-            drive.node.take_up()
-            drive.steer(self._t, meant, meant_t, period)
+            drive.node.apply_latched()
+            drive.set_setpoint(self._t, meant, meant_t, period)
         self._show(self._t)
         answers = [frame for drive in self.drives for frame in drive.node.synchronous()]
         self._outgoing += sorted(answers, key=lambda frame: frame.id)
 
     def _show(self, t: float) -> None:
-        """Let every drive read its sensors."""
+        """Sample position, velocity and current of every drive at t [s]."""
         q, v, torque = self._model.measure(t)
         current = torque / self._torque_per_ampere
         limited = bool(self.status & 1 << 11)
@@ -224,7 +223,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             self._t = t = self.plant.now()
             for drive in self.drives:
                 drive.watch(t)
-                self._tell_changes(drive)
+                self._send_changes(drive)
                 self._outgoing += drive.node.events(t, timed=True)
                 self._outgoing += drive.node.heartbeats(t)
             await self._flush()

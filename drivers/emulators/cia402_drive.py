@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from enum import IntEnum
 
-from drivers.emulators.axes import Axes
-from drivers.emulators.canopen_node import CanopenNode
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.emulators.base.axes import Axes
+from heft.drivers.emulators.protocols.canopen_node import CanopenNode
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["Cia402Drive", "DriveState"]
 
@@ -68,11 +68,11 @@ class Cia402Drive:
     def on_write(self, index: int, value: int, t: float) -> None:
         """An object has been written at t [s]."""
         if index == 0x6040:
-            self._obey(value, t)
+            self._handle_command(value, t)
         elif index == 0x6060:
             self.node.objects[0x6061, 0] = value
 
-    def _obey(self, word: int, t: float) -> None:
+    def _handle_command(self, word: int, t: float) -> None:
         before, self._controlword = self._controlword, word
         old = self.state
         state = self.state
@@ -151,7 +151,7 @@ class Cia402Drive:
 
     # -- SYNC ---------------------------------------------------------------------------------------------------------
 
-    def steer(self, t: float, slot: int, meant: float, period: float) -> None:
+    def set_setpoint(self, t: float, slot: int, meant: float, period: float) -> None:
         """Follow targets; the present one was meant for SYNC number `slot`, which is due at `meant` [s].
 
         The drive goes for where the line through the last two will be some periods from now, and goes on where no other
@@ -168,7 +168,9 @@ class Cia402Drive:
         start, ahead = self._axes.setpoint(self._axis, t), _AHEAD * period
         goal = target + rate * (t + ahead - meant - _LAG * period)
         rate = (goal - start) / ahead
-        self._axes.steer(self._axis, t, start, rate=rate, velocity=rate, span=ahead + _FURTHER * period)
+        self._axes.set_setpoint(
+            self._axis, t, start, rate=rate, velocity=rate, span=ahead + _FURTHER * period
+        )
 
     def show(self, t: float, position: float, velocity: int, current: int, torque: int) -> None:
         """What the sensors say: joint position [rad], the rest in the drive's units."""

@@ -1,4 +1,4 @@
-"""CiA 406 encoders that are not there: TPDO1 by a timer (6200), TPDO2 with SYNC, both with the position 6004."""
+"""Emulated CiA 406 encoders: TPDO1 by a timer (6200), TPDO2 with SYNC, both with the position 6004."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import math
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.emulators.can_wire import CanWire
-from drivers.emulators.canopen_node import CanopenNode
-from drivers.emulators.drive_model import BusOptions
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.plant import Plant
-from drivers.errors import OptionError
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.emulators.base.drive_model import BusOptions
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.protocols.canopen_node import CanopenNode
+from heft.drivers.emulators.wires.can_wire import CanWire
+from heft.drivers.errors import OptionError
+from heft.drivers.options import Options
+from heft.drivers.plant.plant import Plant
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["Cia406", "Cia406Node", "Cia406Options"]
 
@@ -25,10 +26,8 @@ _POSITION = 0x60040020
 _ALARM = 0x5000
 
 
-class Cia406Node(BaseModel):
+class Cia406Node(Options):
     """One encoder as it was set up."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     node: Annotated[int, Field(ge=1, le=127)]
     counts_per_turn: Annotated[int, Field(gt=0)] = 1 << 18
@@ -107,7 +106,7 @@ class Cia406(Emulator[Cia406Options, CanWire]):
                 if frame.id == _SYNC:
                     self._read(t)
                     for _, _, node in self._encoders:
-                        node.take_up()
+                        node.apply_latched()
                         self._outgoing += node.synchronous()
                 else:
                     for _, _, node in self._encoders:
@@ -115,7 +114,7 @@ class Cia406(Emulator[Cia406Options, CanWire]):
                 await self._flush()
 
     def _read(self, t: float) -> None:
-        """Let every encoder see its joint."""
+        """Sample the position of every encoder at t [s]."""
         position = self.plant.joint_positions(np.array([t]))[0]
         for axis, config, node in self._encoders:
             turns = (float(position[axis]) - config.zero) * config.ratio / (2.0 * math.pi)

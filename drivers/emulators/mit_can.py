@@ -1,4 +1,4 @@
-"""T-Motor AK and Damiao actuators that are not there: MIT's packed protocol, one motor per joint.
+"""Emulated T-Motor AK and Damiao actuators: MIT's packed protocol, one motor per joint.
 
 Command, 8 bytes, most significant bit first: position 16, velocity 12, kp 12, kd 12, torque 12 bits, each from the
 lower to the upper end of its range. Answer: motor, position 16, velocity 12, torque 12, and two bytes more. A motor
@@ -14,15 +14,16 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.emulators.axes import ImpedanceAxes
-from drivers.emulators.can_wire import CanWire
-from drivers.emulators.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.plant import Plant
-from drivers.errors import OptionError
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.emulators.base.axes import ImpedanceAxes
+from heft.drivers.emulators.base.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.wires.can_wire import CanWire
+from heft.drivers.errors import OptionError
+from heft.drivers.options import Options
+from heft.drivers.plant.plant import Plant
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["MitCan", "MitMotor", "MitOptions"]
 
@@ -52,10 +53,8 @@ _LIMITS = {
 }
 
 
-class MitMotor(BaseModel):
+class MitMotor(Options):
     """One actuator as it was set up."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = "DM10010"
     motor: Annotated[int, Field(ge=0, le=0x7FF)]
@@ -170,16 +169,16 @@ class MitCan(Emulator[MitOptions, CanWire]):
                 motor = self._by_id.get(frame.id)
                 if motor is not None:
                     motor.heard = t
-                    self._obey(motor, frame.data, t)
+                    self._handle_command(motor, frame.data, t)
                     await self._report(motor, measured, t)
 
-    def _obey(self, motor: _Motor, data: bytes, t: float) -> None:
+    def _handle_command(self, motor: _Motor, data: bytes, t: float) -> None:
         if data[:7] == b"\xff" * 7:
             match data[7]:
                 case 0xFC if not motor.error and not motor.enabled:
                     motor.enabled = True
                     self._stages.enable(motor.index)
-                    self._stages.impose(motor.index, 0.0, 0.0, 0.0, motor.limits[2])
+                    self._stages.set_gains(motor.index, 0.0, 0.0, 0.0, motor.limits[2])
                 case 0xFD if motor.enabled:
                     self._switch_off(motor, 0, t)
                 case 0xFB if not motor.broken:
@@ -193,10 +192,10 @@ class MitCan(Emulator[MitOptions, CanWire]):
             velocity = _value(word >> 36 & 0xFFF, 12, v)
             kp, kd = (word >> 24 & 0xFFF) * _KP / 4095, (word >> 12 & 0xFFF) * _KD / 4095
             forward = _value(word & 0xFFF, 12, torque)
-            self._stages.steer(
+            self._stages.set_setpoint(
                 motor.index, t, side * (position - motor.config.zero), velocity=side * velocity
             )
-            self._stages.impose(motor.index, kp, kd, side * forward, torque)
+            self._stages.set_gains(motor.index, kp, kd, side * forward, torque)
 
     def _switch_off(self, motor: _Motor, error: int, t: float) -> None:
         motor.error = motor.error or error

@@ -1,4 +1,4 @@
-"""moteus controllers that are not there: registers over CAN FD, one controller per joint.
+"""Emulated moteus controllers: registers over CAN FD, one controller per joint.
 
 Identifier: source << 8 | destination, bit 15 set where a reply is wanted. A frame is a row of subframes: writes 0x00
 to 0x0F, reads 0x10 to 0x1F (type in bits 2 and 3: int8, int16, int32, float; count in bits 0 and 1, or behind), 0x50
@@ -15,15 +15,16 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.emulators.axes import Axes
-from drivers.emulators.can_wire import CanWire
-from drivers.emulators.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions, Positive
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.plant import Plant
-from drivers.errors import OptionError
-from drivers.transports.can_frame import FD_LENGTHS, CanFrame
+from heft.drivers.emulators.base.axes import Axes
+from heft.drivers.emulators.base.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.wires.can_wire import CanWire
+from heft.drivers.errors import OptionError
+from heft.drivers.options import Options, Positive
+from heft.drivers.plant.plant import Plant
+from heft.drivers.transports.can_frame import FD_LENGTHS, CanFrame
 
 __all__ = ["Moteus", "MoteusController", "MoteusOptions"]
 
@@ -73,10 +74,8 @@ _COMMANDS = range(0x020, 0x02A)
 _LIMITS = 96  # faults from here on only say what limits the output
 
 
-class MoteusController(BaseModel):
+class MoteusController(Options):
     """One controller as it was set up."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: Annotated[int, Field(ge=1, le=126)]
     #: Turns of its output for one of the joint (negative: the other way); its reading where the joint is at 0 [turn].
@@ -270,7 +269,7 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
             self._stages.disable(servo.index, t)
 
     def _command(self, servo: _Servo, t: float) -> None:
-        """A position command is complete: go there from where it says, with its velocity, until the watchdog bites."""
+        """Apply a complete command: setpoint, velocity and watchdog timeout."""
         servo.heard = t
         timeout = servo.written.get(0x027, math.nan)
         servo.timeout = self.options.default_timeout_s if math.isnan(timeout) else timeout or math.inf
@@ -286,7 +285,7 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
             if math.isnan(position)
             else (position - servo.config.zero) * servo.scale
         )
-        self._stages.steer(servo.index, t, start, rate=velocity, velocity=velocity)
+        self._stages.set_setpoint(servo.index, t, start, rate=velocity, velocity=velocity)
 
     async def _watch(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""ODrives that are not there: CANSimple, firmware 0.5 and 0.6, one node per joint.
+"""Emulated ODrives: CANSimple, firmware 0.5 and 0.6, one node per joint.
 
 Identifier: node << 5 | command; little-endian. Encoder estimates, Iq and the heartbeat are sent by each axis' own
 clock; anything else is sent on a remote request. Any frame that is addressed to an axis feeds its watchdog.
@@ -15,16 +15,17 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.emulators.axes import Axes
-from drivers.emulators.can_wire import CanWire
-from drivers.emulators.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions, Positive
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.plant import Plant
-from drivers.emulators.sampling import Sampling
-from drivers.errors import OptionError
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.emulators.base.axes import Axes
+from heft.drivers.emulators.base.drive_model import ONE_INSTANT_S, DriveModel, DriveOptions
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.base.sampling import Sampling
+from heft.drivers.emulators.wires.can_wire import CanWire
+from heft.drivers.errors import OptionError
+from heft.drivers.options import Options, Positive
+from heft.drivers.plant.plant import Plant
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["OdriveCan", "OdriveNode", "OdriveOptions"]
 
@@ -40,10 +41,8 @@ _TICK_NS = 1_000_000
 _ENABLE_ENDPOINT, _TIMEOUT_ENDPOINT = 241, 242
 
 
-class OdriveNode(BaseModel):
+class OdriveNode(Options):
     """One axis as it was set up over USB."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     node: Annotated[int, Field(ge=0, le=63)]
     #: Turns of the motor for one of the joint (negative: the other way); its reading where the joint is at 0 [turn].
@@ -143,15 +142,15 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
                 axis.fed = t
                 command = frame.id & 0x1F
                 if frame.remote:
-                    data = self._told(axis, command, self._model.measure(t))
+                    data = self._payload(axis, command, self._model.measure(t))
                     if data is not None:
-                        await self._say(axis, command, data)
+                        await self._send(axis, command, data)
                 elif command == _RX_SDO and self.options.firmware == "0.6":
                     await self._answer_sdo(axis, frame.data)
                 else:
-                    self._obey(axis, command, frame.data, t)
+                    self._handle_command(axis, command, frame.data, t)
 
-    def _obey(self, axis: _Axis, command: int, data: bytes, t: float) -> None:
+    def _handle_command(self, axis: _Axis, command: int, data: bytes, t: float) -> None:
         data = data.ljust(8, b"\0")
         if command == _SET_STATE:
             (state,) = struct.unpack_from("<I", data)
@@ -162,7 +161,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
         elif command == _INPUT_POS and axis.state == _CLOSED_LOOP and axis.mode[0] == _POSITION:
             turns, rate, _ = struct.unpack("<fhh", data)
             position, velocity = (turns - axis.config.zero) * axis.scale, 0.001 * rate * axis.scale
-            self._stages.steer(axis.index, t, position, velocity=velocity)
+            self._stages.set_setpoint(axis.index, t, position, velocity=velocity)
         elif command == _CLEAR and not axis.broken:
             axis.error = 0
         elif command == _ESTOP:
@@ -193,7 +192,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             _TIMEOUT_ENDPOINT: struct.pack("<f", timeout or 0.0),
         }
         if opcode == 0 and endpoint in values:
-            await self._say(axis, _TX_SDO, struct.pack("<xHx", endpoint) + values[endpoint])
+            await self._send(axis, _TX_SDO, struct.pack("<xHx", endpoint) + values[endpoint])
 
     # -- what the axes say --------------------------------------------------------------------------------------------
 
@@ -226,12 +225,12 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
                     continue
                 if measured is None or t - measured_t > ONE_INSTANT_S:
                     measured, measured_t = self._model.measure(t), t
-                data = self._told(self._axes[index], command, measured)
+                data = self._payload(self._axes[index], command, measured)
                 if data is not None:
-                    await self._say(self._axes[index], command, data, t)
+                    await self._send(self._axes[index], command, data, t)
 
     def _guard(self, axis: _Axis, t: float, position: NDArray[np.float64]) -> None:
-        """The watchdog, the tracking error and bits on command."""
+        """Disarm an axis on watchdog timeout, following error, or error bits on command."""
         o = self.options
         if o.watchdog_timeout is not None and t - axis.fed > o.watchdog_timeout:
             self._disarm(axis, _WATCHDOG[o.firmware], t)
@@ -242,7 +241,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             if away > o.following_error:
                 self._disarm(axis, _MOTOR_FAILED[o.firmware], t)
 
-    def _told(self, axis: _Axis, command: int, measured: tuple[NDArray[np.float64], ...]) -> bytes | None:
+    def _payload(self, axis: _Axis, command: int, measured: tuple[NDArray[np.float64], ...]) -> bytes | None:
         """The payload of one message; None: there is no such message."""
         new = self.options.firmware == "0.6"
         if command == _HEARTBEAT:
@@ -267,7 +266,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             return struct.pack("<ff", torque[i] / axis.config.gear, torque[i] / axis.config.gear)
         return None
 
-    async def _say(self, axis: _Axis, command: int, data: bytes, at: float | None = None) -> None:
+    async def _send(self, axis: _Axis, command: int, data: bytes, at: float | None = None) -> None:
         await self.wire.send(CanFrame(axis.config.node << 5 | command, data), at=at)
 
     def _on_trip(self, index: int) -> None:

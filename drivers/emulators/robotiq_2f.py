@@ -1,4 +1,4 @@
-"""A Robotiq 2F gripper that is not there: Modbus RTU, three registers to write at 0x03E8, three to read at 0x07D0.
+"""An emulated Robotiq 2F gripper: Modbus RTU, three registers to write at 0x03E8, three to read at 0x07D0.
 
 It must be activated by a rising rACT, and moves to rPR while rGTO is set. Objects lie between its fingers one after the
 other, in the order of the options: each is held from the moment the fingers touch it to the moment they open.
@@ -12,15 +12,15 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from drivers.emulators.emulator import Emulator, EmulatorOptions
-from drivers.emulators.modbus_slave import IllegalAddress, ModbusSlave
-from drivers.emulators.plant import Plant
-from drivers.emulators.serial_wire import SerialWire
-from drivers.sim.objects import ObjectOptions
+from heft.drivers.emulators.base.emulator import Emulator, EmulatorOptions
+from heft.drivers.emulators.protocols.modbus_slave import IllegalAddress, ModbusSlave
+from heft.drivers.emulators.wires.serial_wire import SerialWire
+from heft.drivers.options import Positive
+from heft.drivers.plant.objects import ObjectOptions
+from heft.drivers.plant.plant import Plant
 
 __all__ = ["GripperOptions", "Robotiq2f"]
 
-Positive = Annotated[float, Field(gt=0)]
 
 _ACTION, _STATUS = 0x03E8, 0x07D0
 _ACTIVATE, _GO = 0x01, 0x08
@@ -31,7 +31,7 @@ _QUIET_S = 1.0
 
 
 class GripperOptions(EmulatorOptions):
-    """One gripper and what it will find."""
+    """One gripper, and the objects it picks up in order."""
 
     baud: Literal[115200] = 115200
     unit: Annotated[int, Field(ge=1, le=247)] = 9

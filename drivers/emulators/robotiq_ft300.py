@@ -1,4 +1,4 @@
-"""A Robotiq FT 300 that is not there: Modbus registers, and a stream of frames once 0x0200 is written to register 410.
+"""An emulated Robotiq FT 300: Modbus registers, and a stream of frames once 0x0200 is written to register 410.
 
 Stream frame: 0x20 0x4E, six i16 little-endian (0.01 N, 0.001 N m), CRC-16/Modbus of these 14 bytes. While it streams it
 answers no request; fifty 0xFF bytes end it.
@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.emulators.checksums import modbus
-from drivers.emulators.emulator import Emulator
-from drivers.emulators.modbus_slave import IllegalAddress, ModbusSlave
-from drivers.emulators.plant import Plant
-from drivers.emulators.serial_wire import SerialWire
-from drivers.emulators.wrench_model import Positive, WrenchModel, WrenchOptions, six
-from drivers.sim.faults import Saturate, Stuck
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.emulators.base.wrench_model import WrenchModel, WrenchOptions
+from heft.drivers.emulators.protocols.checksums import modbus
+from heft.drivers.emulators.protocols.modbus_slave import IllegalAddress, ModbusSlave
+from heft.drivers.emulators.wires.serial_wire import SerialWire
+from heft.drivers.options import Positive
+from heft.drivers.plant.faults import Saturate, Stuck
+from heft.drivers.plant.plant import Plant
+from heft.drivers.plant.sensor import per_wrench
 
 __all__ = ["Ft300Options", "RobotiqFt300"]
 
@@ -55,7 +57,7 @@ class RobotiqFt300(Emulator[Any, SerialWire]):
         super().__init__(name, options, plant)
         self._sampling = self.sampling(options.rate_hz)
         self._model = WrenchModel(
-            name, options, plant, period_s=self._sampling.period_s, resolution=six(0.01, 0.001)
+            name, options, plant, period_s=self._sampling.period_s, resolution=per_wrench(0.01, 0.001)
         )
         on_the_line_s = _FRAME_BITS / options.baud
         self.declare({"wrench": self._model.sensor}, {"wrench": self._model.delay_s + on_the_line_s})

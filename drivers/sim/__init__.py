@@ -1,30 +1,11 @@
-"""The simulated rig: a MuJoCo plant, and drivers whose devices live in it.
+"""The simulated rig: an arm in MuJoCo, and drivers that measure and move it. See docs/simulated-rig.md.
 
-`World` owns the plant, its time and its seeds; `SimDrives`, `SimEncoders`, `SimWrench` and `SimGripper` sample it, each
-by its own clock. See `docs/simulated-rig.md`.
+world            the Plant of a simulated rig: the arm, its time, its seeds and its truth
+robot            what is known of the robot; model: its MJCF or URDF file as MuJoCo models
+truth            the true parameters, drawn around those of the file
+arm_dynamics     state and motion; friction: the friction law
+servo            position servo of the drives; computed_torque: its control law
+device           base of the simulated drivers: own clock, line, faults
+sim_line         latency, jitter and loss between device and host; frame_faults: faults inside frames
+drives, encoders, wrench, gripper   the drivers
 """
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from drivers.sim.robot import SimJoint, SimRobot
-    from drivers.sim.world import World, WorldOptions
-
-__all__ = ["SimJoint", "SimRobot", "World", "WorldOptions"]
-
-_HOME = {
-    "SimJoint": "drivers.sim.robot",
-    "SimRobot": "drivers.sim.robot",
-    "World": "drivers.sim.world",
-    "WorldOptions": "drivers.sim.world",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for: MuJoCo is not light."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)

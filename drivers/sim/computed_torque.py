@@ -13,9 +13,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.sim.friction import Friction
-from drivers.sim.model import Structure, compile_plant
-from drivers.sim.robot import SimRobot
+from heft.drivers.sim.friction import Friction
+from heft.drivers.sim.model import Structure, compile_plant
+from heft.drivers.sim.robot import SimRobot
 
 __all__ = ["ComputedTorque"]
 

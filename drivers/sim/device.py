@@ -15,30 +15,26 @@ from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.block import Block, Validity
-from drivers.driver import Context, Driver, Identity
-from drivers.errors import DeviceLost, OptionError
-from drivers.sim.faults import Fault
-from drivers.sim.line import Arrivals, Line
-from drivers.sim.sensor import Sensor
-from drivers.sim.spoiler import Spoiler
-from drivers.sim.ticker import Ticker
-from drivers.sim.truth import DeviceTruth
-from drivers.sim.world import World
-from drivers.stream import Stream
+from heft.drivers.block import Block, Validity
+from heft.drivers.driver import Context, Driver, Identity
+from heft.drivers.errors import DeviceLost, OptionError
+from heft.drivers.options import NonNegative, Options, Positive
+from heft.drivers.plant.faults import Fault
+from heft.drivers.plant.plant import DeviceTruth
+from heft.drivers.plant.sensor import Sensor
+from heft.drivers.plant.ticker import Ticker
+from heft.drivers.sim.frame_faults import FrameFaults
+from heft.drivers.sim.sim_line import Arrivals, SimLine
+from heft.drivers.sim.world import World
+from heft.drivers.stream import Stream
 
 __all__ = ["DeviceOptions", "SimDevice"]
 
-NonNegative = Annotated[float, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0)]
 
-
-class DeviceOptions(BaseModel):
-    """Of every simulated device. Sizes are given, values are drawn by the world's seed and told by its truth."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class DeviceOptions(Options):
+    """Of every simulated device. Sizes are given; values are drawn by the world's seed and are in its truth file."""
 
     rate_hz: Positive = 1000.0
     #: Samples per block; left out: 10 ms worth.
@@ -94,8 +90,8 @@ class SimDevice(Driver):
         )
         self._period = self.ticker.period(options.rate_hz)
         self._phase = float(self._rng("phase").random()) if self.RANDOM_PHASE else 0.0
-        self._line = Line(options.latency_s, options.jitter_s, self._rng)
-        self._spoiler = Spoiler(self._rng("corruption"))
+        self._line = SimLine(options.latency_s, options.jitter_s, self._rng)
+        self._spoiler = FrameFaults(self._rng("corruption"))
         self._block = options.block or max(1, round(0.01 * options.rate_hz))
         self._stopped = False
         self._channels: dict[str, _Channel] = {}

@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.driver import Actuator, Context
-from drivers.errors import CommandError, DeviceFault, OptionError
-from drivers.setpoints import Setpoints
-from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
-from drivers.sim.faults import DriveFault
-from drivers.sim.model import read_structure, with_model
-from drivers.sim.sensor import PerColumn, Sensor, per_column
-from drivers.sim.servo import Mode, Servo
-from drivers.stream import Column, Role, Stream
+from heft.drivers.driver import Actuator, Context
+from heft.drivers.errors import CommandError, DeviceFault, OptionError
+from heft.drivers.options import NonNegative, Positive
+from heft.drivers.plant.faults import DriveFault
+from heft.drivers.plant.sensor import PerColumn, Sensor, per_column
+from heft.drivers.playback.played_stream import played_stream
+from heft.drivers.playback.setpoint_follower import MotionState
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.sim.device import DeviceOptions, SimDevice
+from heft.drivers.sim.model import read_structure, with_model
+from heft.drivers.sim.servo import Servo
+from heft.drivers.stream import Column, Stream
 
 __all__ = ["DriveOptions", "SimDrives"]
 
@@ -98,7 +101,10 @@ class SimDrives(SimDevice, Actuator):
         self._torque_per_ampere = world.robot.column("torque_per_ampere")
         self._add_sensor(*self._motion(), options.motion_delay_s)
         self._add_sensor(*self._current(), options.current_delay_s)
-        self._add_sensor(self._played(), None, 0.0)
+        played = played_stream(
+            name, self.axes, options.rate_hz, tick_hz=options.tick_hz, tick_bits=options.tick_bits
+        )
+        self._add_sensor(played, None, 0.0)
 
     async def __aexit__(self, *exc: object) -> None:
         await self.disarm()
@@ -116,12 +122,12 @@ class SimDrives(SimDevice, Actuator):
         for fault in self.world.faults(self.name):
             if isinstance(fault, DriveFault) and fault.active(np.array([t]))[0]:
                 raise DeviceFault(self.name, f"drive fault on {fault.joint}: cannot arm before it is cleared")
-        plant = self.world.plant
-        if plant.v.any():
+        arm = self.world.dynamics
+        if arm.v.any():
             raise CommandError(
                 self.name, "cannot arm while the arm still moves; wait until the brakes have stopped it"
             )
-        self._servo.arm(plant.q[plant.motor])
+        self._servo.arm(arm.q[arm.motor])
 
     async def position(self) -> NDArray[np.float64]:
         t = self.world.now()
@@ -135,7 +141,7 @@ class SimDrives(SimDevice, Actuator):
 
     async def hold(self) -> None:
         t = self._now()
-        if self._servo.mode is Mode.OFF:
+        if self._servo.state is MotionState.OFF:
             return
         self._servo.stop(t)
         deadline = t + _REST_TIMEOUT_S
@@ -156,7 +162,7 @@ class SimDrives(SimDevice, Actuator):
         return self.world.now()
 
     def _at_rest(self) -> bool:
-        return self._servo.at_rest and bool(np.abs(self.world.plant.v).max() < _REST_RAD_S)
+        return self._servo.at_rest and bool(np.abs(self.world.dynamics.v).max() < _REST_RAD_S)
 
     # -- measurement --------------------------------------------------------------------------------------------------
 
@@ -167,7 +173,7 @@ class SimDrives(SimDevice, Actuator):
         return [np.hstack([motion.q, motion.v]), torque / self._torque_per_ampere, world.reference(t)]
 
     def _alive(self) -> None:
-        self._servo.hear(self.world.seconds(self.clock.now_ns()))
+        self._servo.feed_watchdog(self.world.seconds(self.clock.now_ns()))
 
     def _check(self) -> None:
         if self._servo.failure is not None:
@@ -205,11 +211,6 @@ class SimDrives(SimDevice, Actuator):
             Column(axis, "current", "A", options.current_resolution, raw_unit="count") for axis in self.axes
         )
         return self._stream("current", tuple(columns), dtype="<i4", hold_s=1.0 / options.rate_hz), sensor
-
-    def _played(self) -> Stream:
-        units = {"position": "rad", "velocity": "rad/s", "acceleration": "rad/s2"}
-        columns = (Column(axis, quantity, unit) for quantity, unit in units.items() for axis in self.axes)
-        return self._stream("played", tuple(columns), role=Role.PLAYED)
 
     def _stream(self, what: str, columns: tuple[Column, ...], **more: Any) -> Stream:
         clock: dict[str, Any] = {"tick_hz": self._drive.tick_hz, "tick_bits": self._drive.tick_bits}

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.driver import Context
-from drivers.sim.device import DeviceOptions, NonNegative, SimDevice
-from drivers.sim.sensor import PerColumn, Sensor, per_column
-from drivers.stream import Column, Stream
+from heft.drivers.driver import Context
+from heft.drivers.options import NonNegative
+from heft.drivers.plant.sensor import PerColumn, Sensor, per_column
+from heft.drivers.sim.device import DeviceOptions, SimDevice
+from heft.drivers.stream import Column, Stream
 
 __all__ = ["EncoderOptions", "SimEncoders"]
 

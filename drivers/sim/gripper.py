@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from drivers.driver import Context, Gripper
-from drivers.errors import CommandError
-from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
-from drivers.sim.objects import ObjectOptions
-from drivers.sim.sensor import Sensor
-from drivers.stream import Column, Stream
+from heft.drivers.driver import Context, Gripper
+from heft.drivers.errors import CommandError
+from heft.drivers.options import NonNegative, Positive
+from heft.drivers.plant.objects import ObjectOptions
+from heft.drivers.plant.sensor import Sensor
+from heft.drivers.sim.device import DeviceOptions, SimDevice
+from heft.drivers.stream import Column, Stream
 
 __all__ = ["GripperOptions", "ObjectOptions", "SimGripper"]
 
@@ -30,7 +31,7 @@ class GripperOptions(DeviceOptions):
     moving_current: NonNegative = 0.15
     holding_current: NonNegative = 0.4
     current_noise: NonNegative = 0.01
-    #: Whether its states say that something is held; those of many do not, and a controller tells it by MQTT.
+    #: Whether its states say that something is held; those of many do not, and a controller reports it by MQTT.
     detects: bool = True
     #: What there is to pick up, by name.
     objects: Annotated[dict[str, ObjectOptions], Field(default_factory=dict)]

@@ -2,7 +2,7 @@
 
 A grasp compiles the object into the hand's body: no weld, no constraint, and nothing that MuJoCo derives at compile
 time can be stale. What the file says about friction, actuators, contact and sensors is left out: friction belongs to
-the plant (`drivers.sim.friction`), torque comes from the servo, and only the wrist's force and torque are sensed.
+the plant (`heft.drivers.sim.friction`), torque comes from the servo, and only the wrist's force and torque are sensed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.errors import OptionError
-from drivers.sim.inertia import Inertia, transform
-from drivers.sim.robot import SimRobot
+from heft.drivers.errors import OptionError
+from heft.drivers.plant.inertia import Inertia, transform
+from heft.drivers.sim.robot import SimRobot
 
 __all__ = ["Flexibility", "Structure", "compile_plant", "read_structure", "with_model"]
 
@@ -166,7 +166,7 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = Fa
         False  # links that a URDF file fixes to others keep their names: hand, sensor, flange
     )
     for name in robot.locked:
-        spec.delete(_found(spec.joint(name), "joint", name, robot))
+        spec.delete(_require(spec.joint(name), "joint", name, robot))
     unused = [
         *spec.actuators,
         *spec.sensors,
@@ -193,9 +193,9 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = Fa
             joint.frictionloss = 0.0
     for wanted in (robot.flange, robot.sensor):
         if wanted is not None and spec.site(wanted) is None:  # in URDF every frame is a link
-            _found(spec.body(wanted), "site", wanted, robot).add_site(name=wanted)
+            _require(spec.body(wanted), "site", wanted, robot).add_site(name=wanted)
     if robot.hand is not None:
-        hand = _found(spec.body(robot.hand), "body", robot.hand, robot)
+        hand = _require(spec.body(robot.hand), "body", robot.hand, robot)
         _check_sensor(spec, robot, hand)
     return spec
 
@@ -214,7 +214,7 @@ def _check_sensor(spec: Any, robot: SimRobot, hand: Any) -> None:
         )
 
 
-def _found(element: Any, kind: str, name: str, robot: SimRobot) -> Any:
+def _require(element: Any, kind: str, name: str, robot: SimRobot) -> Any:
     if element is None:
         raise OptionError(
             f"{kind}: {robot.model.name} has no {kind} named {name!r}; correct the robot's file"

@@ -1,4 +1,4 @@
-"""What the simulated rig is told about a robot."""
+"""The robot as the simulated rig sees it: joints, drives and names of frames."""
 
 from __future__ import annotations
 

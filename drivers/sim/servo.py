@@ -8,16 +8,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.errors import DeviceFault
-from drivers.follower import Follower, Mode
-from drivers.sim.computed_torque import ComputedTorque
-from drivers.sim.model import Structure
-from drivers.sim.robot import SimRobot
+from heft.drivers.errors import DeviceFault
+from heft.drivers.playback.setpoint_follower import MotionState, SetpointFollower
+from heft.drivers.sim.computed_torque import ComputedTorque
+from heft.drivers.sim.model import Structure
+from heft.drivers.sim.robot import SimRobot
 
-__all__ = ["Mode", "Servo"]
+__all__ = ["Servo"]
 
 
-class Servo(Follower):
+class Servo(SetpointFollower):
     """One servo for all axes; times are seconds since the world's start.
 
     `failure` is set when the drive has stopped by itself: out of setpoints, host silent, or a drive fault.
@@ -39,7 +39,7 @@ class Servo(Follower):
         self._law = ComputedTorque(robot, structure, bandwidth_hz, period_s)
         self._heard = 0.0
 
-    def hear(self, t: float) -> None:
+    def feed_watchdog(self, t: float) -> None:
         """The host is alive."""
         self._heard = t
 
@@ -58,19 +58,19 @@ class Servo(Follower):
 
     def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Torque from this tick to the next [N m], shape (n,); None: the brakes hold. q, v: motor side."""
-        if self.mode is not Mode.OFF:
+        if self.state is not MotionState.OFF:
             self._guard(t)
             self.follow(t)
-        if self.mode is Mode.OFF:
-            self.stand(q)
+        if self.state is MotionState.OFF:
+            self.hold_at(q)
             return None
         return self._law.torque(q, v, self.reference)
 
     def _guard(self, t: float) -> None:
         """The drive's own watchdog: a silent host means stop, then brakes."""
-        if self.watchdog_s is None or self.giving_up or t - self._heard <= self.watchdog_s:
+        if self.watchdog_s is None or self.disabling or t - self._heard <= self.watchdog_s:
             return
-        self.give_up(
+        self.stop_and_disable(
             t,
             DeviceFault(
                 self.name,

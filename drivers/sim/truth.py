@@ -8,26 +8,22 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from drivers.errors import OptionError
-from drivers.sim.device_truth import DeviceTruth
-from drivers.sim.friction import Friction
-from drivers.sim.inertia import Inertia
-from drivers.sim.model import Flexibility, Structure
-from drivers.sim.plant import Plant
-from drivers.sim.robot import SimRobot
-from drivers.sim.sensor import PerColumn, per_column
+from heft.drivers.errors import OptionError
+from heft.drivers.options import NonNegative, Options
+from heft.drivers.plant.inertia import Inertia
+from heft.drivers.plant.sensor import PerColumn, per_column
+from heft.drivers.sim.arm_dynamics import ArmDynamics
+from heft.drivers.sim.friction import Friction
+from heft.drivers.sim.model import Flexibility, Structure
+from heft.drivers.sim.robot import SimRobot
 
-__all__ = ["DeviceTruth", "HardOptions", "PerturbationOptions", "TrueArm", "draw_arm"]
-
-NonNegative = Annotated[float, Field(ge=0)]
+__all__ = ["HardOptions", "PerturbationOptions", "TrueArm", "draw_arm"]
 
 
-class PerturbationOptions(BaseModel):
+class PerturbationOptions(Options):
     """How far the true arm is from its file; 0 leaves a value as it is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: Of every body, in pseudo-inertia space: masses change by about twice this. A CAD model is that good.
     inertia: NonNegative = 0.05
@@ -37,10 +33,8 @@ class PerturbationOptions(BaseModel):
     friction: NonNegative = 0.2
 
 
-class HardOptions(BaseModel):
+class HardOptions(Options):
     """What the identification model leaves out."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: MuJoCo's own dry friction (a soft constraint), as a fraction of each joint's Coulomb friction.
     frictionloss: NonNegative = 0.3
@@ -61,10 +55,10 @@ class TrueArm:
     drive_inertia: NDArray[np.float64]
     friction: Friction
 
-    def plant(self, robot: SimRobot, hard: HardOptions | None) -> Plant:
-        """A plant with these parameters; with `hard`, what the identification model leaves out comes on top."""
+    def dynamics(self, robot: SimRobot, hard: HardOptions | None) -> ArmDynamics:
+        """The dynamics with these parameters; with `hard`, what the identification model leaves out comes on top."""
         if hard is None:
-            return Plant(robot, self.inertias, self.drive_inertia, self.friction)
+            return ArmDynamics(robot, self.inertias, self.drive_inertia, self.friction)
         n = len(robot.joints)
         f = self.friction
         stribeck = Friction(
@@ -78,7 +72,7 @@ class TrueArm:
         stiffness = per_column("simulation.hard.stiffness", hard.stiffness, n)
         if not (stiffness > 0.0).all():
             raise OptionError(f"simulation.hard.stiffness: {stiffness.tolist()} must all be positive")
-        return Plant(
+        return ArmDynamics(
             robot,
             self.inertias,
             self.drive_inertia,

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.driver import Context
-from drivers.errors import OptionError
-from drivers.sim.device import DeviceOptions, NonNegative, Positive, SimDevice
-from drivers.sim.sensor import Sensor
-from drivers.stream import Column, Stream
+from heft.drivers.driver import Context
+from heft.drivers.errors import OptionError
+from heft.drivers.options import NonNegative, Positive
+from heft.drivers.plant.sensor import Sensor, per_wrench
+from heft.drivers.sim.device import DeviceOptions, SimDevice
+from heft.drivers.stream import Column, Stream
 
 __all__ = ["SimWrench", "WrenchOptions"]
 
@@ -56,11 +57,11 @@ class SimWrench(SimDevice):
         self._delay_s = options.delay_s
         gauges = Sensor.draw(
             self._rng("bias"),
-            noise=_six(options.force_noise, options.torque_noise),
-            bias=_six(options.force_bias, options.torque_bias),
-            drift=_six(options.force_bias_drift, options.torque_bias_drift),
-            resolution=_six(options.force_resolution, options.torque_resolution),
-            limit=_six(options.force_range, options.torque_range),
+            noise=per_wrench(options.force_noise, options.torque_noise),
+            bias=per_wrench(options.force_bias, options.torque_bias),
+            drift=per_wrench(options.force_bias_drift, options.torque_bias_drift),
+            resolution=per_wrench(options.force_resolution, options.torque_resolution),
+            limit=per_wrench(options.force_range, options.torque_range),
         )
         force, torque = options.force_resolution, options.torque_resolution
         stream = Stream(
@@ -80,7 +81,3 @@ class SimWrench(SimDevice):
 
     def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
         return [self.world.wrench(t - self._delay_s, self._period)]
-
-
-def _six(force: float, torque: float) -> NDArray[np.float64]:
-    return np.array([force] * 3 + [torque] * 3)

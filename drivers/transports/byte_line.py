@@ -6,11 +6,11 @@ import asyncio
 import os
 from abc import abstractmethod
 
-from drivers.clock import Clock
-from drivers.errors import DeviceLost
-from drivers.transports.descriptor import Descriptor
-from drivers.transports.receive_time import ReceiveTime
-from drivers.transports.transport import Chunk, Transport
+from heft.drivers.clock import Clock
+from heft.drivers.errors import DeviceLost
+from heft.drivers.transports.descriptor import Descriptor
+from heft.drivers.transports.receive_time import ReceiveTime
+from heft.drivers.transports.transport import Chunk, Transport
 
 __all__ = ["ByteLine"]
 
@@ -78,7 +78,7 @@ class ByteLine(Transport[Chunk, bytes]):
             self._lost(None)
 
     def _lost(self, exc: OSError | None) -> DeviceLost:
-        """The line is gone: release it, tell the reader, and give the error."""
+        """Release the line, fail the pending `receive`, and return the error to raise."""
         why = "end of file" if exc is None else (exc.strerror or str(exc))
         error = DeviceLost(
             self.device, f"{self.where} is gone ({why}); check the cable and the device's power"

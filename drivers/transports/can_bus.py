@@ -11,10 +11,10 @@ from typing import Any
 
 import can
 
-from drivers.errors import ConnectError
-from drivers.transports.multicast_bus import MulticastBus
-from drivers.transports.process_bus import ProcessBus
-from drivers.transports.stamped_socket import widen
+from heft.drivers.errors import ConnectError
+from heft.drivers.transports.multicast_bus import MulticastBus
+from heft.drivers.transports.process_bus import ProcessBus
+from heft.drivers.transports.stamped_socket import widen
 
 __all__ = ["CanSettings", "open_bus"]
 

@@ -8,15 +8,15 @@ from functools import partial
 
 import can
 
-from drivers.clock import Clock
-from drivers.errors import DeviceLost
-from drivers.transports.bridge import Bridge
-from drivers.transports.can_bus import CanSettings, open_bus
-from drivers.transports.can_frame import CanFrame
-from drivers.transports.descriptor import Descriptor
-from drivers.transports.process_bus import Posted, ProcessBus
-from drivers.transports.receive_time import ReceiveTime
-from drivers.transports.transport import Transport
+from heft.drivers.clock import Clock
+from heft.drivers.errors import DeviceLost
+from heft.drivers.transports.bridge import Bridge
+from heft.drivers.transports.can_bus import CanSettings, open_bus
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.descriptor import Descriptor
+from heft.drivers.transports.process_bus import Posted, ProcessBus
+from heft.drivers.transports.receive_time import ReceiveTime
+from heft.drivers.transports.transport import Transport
 
 __all__ = ["CanLink"]
 
@@ -56,7 +56,7 @@ class CanLink(Transport[CanFrame, CanFrame]):
 
     @property
     def dropped(self) -> int | None:
-        """Frames that the kernel threw away because this program did not read in time; None: not told."""
+        """Frames that the kernel threw away because this program did not read in time; None: not reported."""
         dropped: int | None = getattr(self._bus, "dropped", None)
         return dropped
 
@@ -135,7 +135,7 @@ class CanLink(Transport[CanFrame, CanFrame]):
         self._lost(_failed(exc))
 
     def _lost(self, why: str) -> DeviceLost:
-        """The line is gone: release it, tell the reader, and give the error."""
+        """Release the line, fail the pending `receive`, and return the error to raise."""
         error = DeviceLost(self.device, f"{self.where}: {why}")
         self._inbox.fail(error)
         self._release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from drivers.errors import HeftError
+from heft.drivers.errors import HeftError
 
 __all__ = ["Descriptor"]
 

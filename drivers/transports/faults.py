@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
-from drivers.transports.can_frame import FD_LENGTHS, CanFrame
+from heft.drivers.transports.can_frame import FD_LENGTHS, CanFrame
 
 __all__ = ["Delivery", "FaultInjector", "Faults"]
 
@@ -22,9 +22,8 @@ class Faults:
     corrupt     one bit of it is flipped
     truncate    its end is cut off
     duplicate   it arrives twice
-    delay_s     it arrives so much later [s], and whatever follows no earlier; up to `jitter_s` [s] more
+    delay_s     it arrives so much later [s], and whatever follows no earlier
     silence     nothing arrives, though the line stays up
-    items       how many items these faults last for; None: until others are set
     """
 
     drop: float = 0.0
@@ -32,19 +31,15 @@ class Faults:
     truncate: float = 0.0
     duplicate: float = 0.0
     delay_s: float = 0.0
-    jitter_s: float = 0.0
     silence: bool = False
-    items: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("drop", "corrupt", "truncate", "duplicate"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} is {value}, a probability is from 0 to 1")
-        for name in ("delay_s", "jitter_s"):
-            value = getattr(self, name)
-            if value < 0.0:
-                raise ValueError(f"{name} is {value} s, must not be negative")
+        if self.delay_s < 0.0:
+            raise ValueError(f"delay_s is {self.delay_s} s, must not be negative")
 
 
 class Delivery(NamedTuple, Generic[T]):
@@ -62,27 +57,12 @@ class FaultInjector(Generic[T]):
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
-        self._left: int | None = None
         self._last_due_ns = 0
         self.faults = Faults()
 
-    @property
-    def faults(self) -> Faults:
-        """What goes wrong at present."""
-        return self._faults
-
-    @faults.setter
-    def faults(self, faults: Faults) -> None:
-        self._faults = faults
-        self._left = faults.items
-
     def pass_on(self, item: T, now_ns: int) -> Sequence[Delivery[T]]:
         """What arrives of an item that is sent now: nothing, the item or what is left of it, once or twice."""
-        if self._left == 0:
-            self.faults = Faults()
-        if self._left is not None:
-            self._left -= 1
-        faults = self._faults
+        faults = self.faults
         if faults.silence or self._happens(faults.drop):
             return ()
         whole = data = item if isinstance(item, bytes) else item.data
@@ -92,8 +72,7 @@ class FaultInjector(Generic[T]):
             data = self._cut(data)
         if data is not whole:
             item = data if isinstance(item, bytes) else replace(item, data=data)
-        late_s = faults.delay_s + (faults.jitter_s * self._random.random() if faults.jitter_s else 0.0)
-        self._last_due_ns = max(self._last_due_ns, now_ns + round(late_s * 1e9))
+        self._last_due_ns = max(self._last_due_ns, now_ns + round(faults.delay_s * 1e9))
         delivery = Delivery(self._last_due_ns, item)
         return (delivery, delivery) if self._happens(faults.duplicate) else (delivery,)
 

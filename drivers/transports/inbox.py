@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from drivers.errors import DeviceLost, HeftError
+from heft.drivers.errors import DeviceLost, HeftError
 
 __all__ = ["Inbox"]
 

@@ -15,7 +15,7 @@ import struct
 import can
 from can.interfaces.udp_multicast.utils import pack_message, unpack_message
 
-from drivers.transports.stamped_socket import StampedSocket
+from heft.drivers.transports.stamped_socket import StampedSocket
 
 __all__ = ["MulticastBus"]
 

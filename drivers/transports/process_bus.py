@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import can
 from can.interfaces.virtual import VirtualBus, channels_lock
 
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.can_frame import CanFrame
 
 __all__ = ["Posted", "ProcessBus"]
 

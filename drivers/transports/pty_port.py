@@ -6,9 +6,9 @@ import contextlib
 import os
 import tty
 
-from drivers.clock import Clock
-from drivers.errors import ConnectError
-from drivers.transports.byte_line import ByteLine
+from heft.drivers.clock import Clock
+from heft.drivers.errors import ConnectError
+from heft.drivers.transports.byte_line import ByteLine
 
 __all__ = ["PtyPort"]
 

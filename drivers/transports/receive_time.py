@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from drivers.clock import Clock
+from heft.drivers.clock import Clock
 
 __all__ = ["ReceiveTime"]
 

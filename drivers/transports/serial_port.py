@@ -9,9 +9,9 @@ from glob import glob
 
 import serial
 
-from drivers.clock import Clock
-from drivers.errors import ConnectError
-from drivers.transports.byte_line import ByteLine
+from heft.drivers.clock import Clock
+from heft.drivers.errors import ConnectError
+from heft.drivers.transports.byte_line import ByteLine
 
 __all__ = ["SerialPort"]
 

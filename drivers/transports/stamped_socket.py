@@ -7,7 +7,7 @@ import socket
 import struct
 from typing import NamedTuple
 
-from drivers.transports.transport import Address
+from heft.drivers.transports.transport import Address
 
 __all__ = ["Arrival", "StampedSocket", "widen"]
 

@@ -16,10 +16,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
-from drivers.clock import Clock
-from drivers.errors import DeviceLost, HeftError
-from drivers.transports.can_frame import CanFrame
-from drivers.transports.inbox import Inbox
+from heft.drivers.clock import Clock
+from heft.drivers.errors import DeviceLost, HeftError
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.inbox import Inbox
 
 __all__ = ["Address", "ByteStream", "CanLine", "Chunk", "Datagram", "Datagrams", "Transport"]
 

@@ -8,12 +8,12 @@ import errno
 import ipaddress
 import socket
 
-from drivers.clock import Clock
-from drivers.errors import ConnectError, DeviceLost
-from drivers.transports.descriptor import Descriptor
-from drivers.transports.receive_time import ReceiveTime
-from drivers.transports.stamped_socket import StampedSocket
-from drivers.transports.transport import Address, Datagram, Transport
+from heft.drivers.clock import Clock
+from heft.drivers.errors import ConnectError, DeviceLost
+from heft.drivers.transports.descriptor import Descriptor
+from heft.drivers.transports.receive_time import ReceiveTime
+from heft.drivers.transports.stamped_socket import StampedSocket
+from heft.drivers.transports.transport import Address, Datagram, Transport
 
 __all__ = ["UdpLink"]
 
@@ -142,7 +142,7 @@ class UdpLink(Transport[Datagram, bytes]):
             self._inbox.put(arrived)
 
     def _lost(self, exc: OSError) -> DeviceLost:
-        """The line is gone: release it, tell the reader, and give the error."""
+        """Release the line, fail the pending `receive`, and return the error to raise."""
         if exc.errno == errno.ECONNREFUSED:
             why = "refused: nobody listens on that port; check that the device is on and its port is right"
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
-from identify.comparison import Comparison, Difference, compare, data_of
-from identify.result import load
+from heft.identify.result import load
+from heft.identify.result.comparison import Comparison, Difference, compare, data_of
 
 __all__ = ["add", "run"]
 
@@ -36,10 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     if len(paths) < 2:
         arguments.usage_error("give two results or more")
     results = [load(path) for path in paths]
+    opened = cache(Recording.open)  # results of one recording share it
     data, missing = [], []
     for path, result in zip(paths, results, strict=True):
         folders = [path.parent, *(other.parent for other in paths)]
-        found, notes = ([], []) if arguments.no_data else data_of(result, *folders)
+        found, notes = ([], []) if arguments.no_data else data_of(result, *folders, opened=opened)
         data.append(found)
         missing += notes
     comparison = compare(results, data)

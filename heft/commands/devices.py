@@ -16,13 +16,13 @@ from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from daq.clock import RealClock
-from daq.config.rig import load_rig
-from daq.probe import Finding, Listening, probe
-from daq.rig import Rig
-from drivers import emulators
-from drivers.errors import OptionError
-from drivers.registry import KINDS
+from heft.daq.clock import RealClock
+from heft.daq.config.rig import load_rig
+from heft.daq.probe import DeviceProbe, StreamProbe, probe
+from heft.daq.rig import Rig
+from heft.drivers import registry
+from heft.drivers.errors import OptionError
+from heft.drivers.registry import KINDS
 from heft.exit_codes import ExitCode
 from heft.options import positive
 from heft.priority import ahead_of_others
@@ -44,7 +44,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="stand in for one device on a real wire until SIGTERM",
         description="Prints one JSON line with the endpoint when ready, and runs until SIGTERM.",
     )
-    emulating.add_argument("kind", metavar="KIND", choices=sorted(emulators.KINDS))
+    emulating.add_argument(
+        "kind", metavar="KIND", choices=sorted(name for name, kind in KINDS.items() if kind.emulator)
+    )
     emulating.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="an option of the emulator, as JSON"
     )
@@ -60,7 +62,7 @@ def list_kinds(arguments: argparse.Namespace) -> int:
     """Print the table of kinds."""
     table = Table("kind", "transport", "yields", "emulator", box=None, pad_edge=False)
     for name, kind in KINDS.items():
-        table.add_row(name, kind.transport, kind.yields, "yes" if name in emulators.KINDS else "")
+        table.add_row(name, kind.transport, kind.yields, "yes" if kind.emulator else "")
     _print(table)
     return ExitCode.DONE
 
@@ -69,54 +71,54 @@ def list_kinds(arguments: argparse.Namespace) -> int:
 
 
 def probe_rig(arguments: argparse.Namespace) -> int:
-    """Connect to all devices at once; one table, or one error that names every device."""
-    findings = asyncio.run(_probe(arguments.rig, arguments.seconds))
+    """Connect to all devices of a rig at the same time and print a table; one error names every device that failed."""
+    probes = asyncio.run(_probe(arguments.rig, arguments.seconds))
     if arguments.json:
-        sys.stdout.write(json.dumps([_plain(finding) for finding in findings]) + "\n")
+        sys.stdout.write(json.dumps([_plain(device) for device in probes]) + "\n")
         return ExitCode.DONE
     table = Table(
         "device", "identity", "stream", "Hz", "nominal", "clock", "value", "lost", box=None, pad_edge=False
     )
-    for finding in findings:
-        who = finding.identity
+    for device in probes:
+        who = device.identity
         first = (
-            finding.device,
+            device.device,
             " ".join(filter(None, (who.vendor, who.model, _first(who.serial), who.firmware))),
         )
-        for number, heard in enumerate(finding.streams):
-            what = heard.stream.name.partition(".")[2]
-            numbers = (f"{heard.rate_hz:.1f}", f"{heard.stream.rate_hz:g}")
-            lost = str(finding.counters.lost) if number == 0 else ""
+        for number, received in enumerate(device.streams):
+            what = received.stream.name.partition(".")[2]
+            numbers = (f"{received.rate_hz:.1f}", f"{received.stream.rate_hz:g}")
+            lost = str(device.counters.lost) if number == 0 else ""
             table.add_row(
-                *(first if number == 0 else ("", "")), what, *numbers, heard.clock, _value(heard), lost
+                *(first if number == 0 else ("", "")), what, *numbers, received.clock, _value(received), lost
             )
     _print(table)
     return ExitCode.DONE
 
 
 def _print(table: Table) -> None:
-    """As wide as it needs to be: a table that is cut helps nobody."""
+    """Print a table without cutting it, however narrow the terminal is."""
     wide = Console(width=10_000, markup=False).measure(table).maximum
     console = Console(markup=False, highlight=False)
     console.width = max(console.width, wide)
     console.print(table)
 
 
-async def _probe(path: Path, seconds: float) -> list[Finding]:
+async def _probe(path: Path, seconds: float) -> list[DeviceProbe]:
     async with Rig(load_rig(path), RealClock()) as rig:
         return await probe(rig, seconds)
 
 
-def _value(heard: Listening) -> str:
-    """The last sample in SI units, or why it has none."""
-    if heard.last is None:
+def _value(received: StreamProbe) -> str:
+    """The last sample in SI units, grouped by unit; `none` where there is no sample."""
+    if received.last is None:
         return "none"
-    told = [
+    values = [
         (column.unit, value)
-        for column, value in zip(heard.stream.columns, heard.last.si[-1], strict=True)
+        for column, value in zip(received.stream.columns, received.last.si[-1], strict=True)
         if column.quantity != "age"
     ]
-    of = {unit: [value for u, value in told if u == unit] for unit in dict.fromkeys(u for u, _ in told)}
+    of = {unit: [value for u, value in values if u == unit] for unit in dict.fromkeys(u for u, _ in values)}
     shown = {"" if unit == "1" else f" {unit}": values for unit, values in of.items()}
     return ", ".join(f"{' '.join(f'{v:.4g}' for v in vs)}{unit}" for unit, vs in shown.items())
 
@@ -127,26 +129,26 @@ def _first(serials: str) -> str:
     return f"{first} and {len(others)} more" if others else first
 
 
-def _plain(finding: Finding) -> dict[str, Any]:
+def _plain(device: DeviceProbe) -> dict[str, Any]:
     """As plain JSON values; a value that is not valid is null."""
-    identity = finding.identity
+    identity = device.identity
     return {
-        "device": finding.device,
+        "device": device.device,
         "identity": {key: getattr(identity, key) for key in ("vendor", "model", "serial", "firmware")},
-        "lost": finding.counters.lost,
+        "lost": device.counters.lost,
         "streams": [
             {
-                "stream": heard.stream.name,
-                "rate_hz": heard.rate_hz,
-                "nominal_hz": heard.stream.rate_hz,
-                "clock": heard.clock,
-                "columns": [column.name for column in heard.stream.columns],
-                "units": [column.unit for column in heard.stream.columns],
+                "stream": received.stream.name,
+                "rate_hz": received.rate_hz,
+                "nominal_hz": received.stream.rate_hz,
+                "clock": received.clock,
+                "columns": [column.name for column in received.stream.columns],
+                "units": [column.unit for column in received.stream.columns],
                 "value": None
-                if heard.last is None
-                else [x if np.isfinite(x) else None for x in heard.last.si[-1].tolist()],
+                if received.last is None
+                else [x if np.isfinite(x) else None for x in received.last.si[-1].tolist()],
             }
-            for heard in finding.streams
+            for received in device.streams
         ],
     }
 
@@ -155,12 +157,12 @@ def _plain(finding: Finding) -> dict[str, Any]:
 
 
 def run_emulator(arguments: argparse.Namespace) -> int:
-    """One emulator as this process, until SIGTERM or SIGINT."""
-    from drivers.emulators.wire_faults import WireFault
+    """Run one emulator in this process until SIGTERM or SIGINT."""
+    from heft.drivers.emulators.wires.wire_faults import WireFault
 
     kind = arguments.kind
     options = dict(_setting(text) for text in arguments.set)
-    model = emulators.options_model(kind)
+    model = registry.emulator_options(kind)
     try:
         chosen = model.model_validate(options)
     except ValidationError as exc:
@@ -191,7 +193,7 @@ def _mistakes(option: str, exc: ValidationError, known: str = "") -> Iterator[st
 
 
 async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> None:
-    from drivers.emulators.bench import Bench
+    from heft.drivers.plant.bench import Bench
 
     plant = Bench(RealClock(), seed=seed)
     for fault in faults:
@@ -201,7 +203,7 @@ async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> Non
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     with ahead_of_others():  # devices wait for nobody
-        async with emulators.create(kind, kind, options, plant) as emulator:
+        async with registry.create_emulator(kind, kind, options, plant) as emulator:
             sys.stdout.write(json.dumps({"kind": kind, **emulator.endpoint}) + "\n")
             sys.stdout.flush()
             await ended.wait()

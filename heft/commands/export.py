@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from heft.exit_codes import ExitCode
-from identify.export import Export, export_model, objections, write_csv, write_yaml
-from identify.result import load
-from identify.robot.model_text import Format
+from heft.identify.result import load
+from heft.identify.result.export import Export, export_model, objections, write_csv, write_yaml
+from heft.identify.robot.model_text import Format
 
 __all__ = ["add", "run"]
 
@@ -72,8 +72,8 @@ def _summary(export: Export) -> dict[str, Any]:
         "path": str(export.path),
         "sidecar": str(export.sidecar),
         "rigid_body_torque_difference": export.difference,
-        "left_out": [term["name"] for term in export.left_out.terms],
-        "notes": list(export.left_out.notes),
+        "left_out": [term["name"] for term in export.omissions.terms],
+        "notes": list(export.omissions.notes),
     }
 
 
@@ -84,10 +84,10 @@ def _tell(export: Export) -> None:
         f"checked   read back, rigid-body torques are the same (difference {export.difference:.1g} of the largest)",
     ]
     by_reason: dict[str, list[str]] = {}
-    for term in export.left_out.terms:
+    for term in export.omissions.terms:
         by_reason.setdefault(term["why"], []).append(term["name"])
     lines += [f"left out  {_few(names)}: {why}" for why, names in by_reason.items()]
-    lines += [f"note      {note}" for note in export.left_out.notes]
+    lines += [f"note      {note}" for note in export.omissions.notes]
     lines.append(f"sidecar   {export.sidecar}")
     sys.stdout.write("\n".join(lines) + "\n")
 

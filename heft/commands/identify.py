@@ -5,27 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from rich.console import Console
-from rich.progress import Progress, TaskID
 
-from daq.recording import Recording
+from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
-from heft.options import prepared
-from heft.terminal.model import describe_result
-from identify.consistency import Level
-from identify.estimators import METHODS
-from identify.recorded import identify_recordings
-from identify.report import Evidence, verdict, write_figures, write_report
-from identify.result import Result
-from identify.robot import Robot
+from heft.identification import identify_and_report
+from heft.identify.bodies.consistency import Level
+from heft.identify.estimation.estimators import ESTIMATORS
+from heft.identify.fit import identify_recordings
+from heft.identify.robot import Robot
+from heft.terminal.progress import progress_bars
 
-__all__ = ["add", "identify_and_report", "present", "run"]
+__all__ = ["add", "run"]
 
 #: Lines of differences that are printed; JSON has them all.
 MOST_DIFFERENCES = 10
@@ -37,7 +32,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recordings (.mcap)")
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
-    parser.add_argument("--method", choices=sorted(METHODS), default="sdp", help="estimator (default: sdp)")
+    parser.add_argument(
+        "--method", choices=sorted(ESTIMATORS), default="sdp", help="estimator (default: sdp)"
+    )
     parser.add_argument(
         "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
     )
@@ -71,13 +68,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _reproduce(arguments)
     if not arguments.files:
         arguments.usage_error("name a recording, or a result to --reproduce")
+    opened = cache(Recording.open)  # a file that is named twice, too
     summary, result = identify_and_report(
-        arguments.files,
+        [opened(file) for file in arguments.files],
         out=arguments.out or arguments.files[0].parent,
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
         method=arguments.method,
         level=arguments.level,
-        validate=arguments.validate,
+        validate=None if arguments.validate is None else opened(arguments.validate),
         figures=arguments.figures,
         bootstrap=arguments.bootstrap,
         console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
@@ -87,78 +85,14 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.DONE if result.consistent else ExitCode.NO
 
 
-def identify_and_report(
-    files: list[Path],
-    *,
-    out: Path,
-    console: Console,
-    validate: Path | None = None,
-    figures: bool = False,
-    bootstrap: int = 0,
-    **options: Any,
-) -> tuple[dict[str, Any], Result]:
-    """Identify recordings, print the model on `console`, write result and report into `out`; a summary for JSON."""
-    for file in files:
-        recording = Recording.open(file)
-        if not recording.complete:
-            sys.stderr.write(f"{file}: {recording.recovery}\n")
-    prepared(out)
-    with _progress("identifying", *(["bootstrap"] if bootstrap else [])) as (progress, *more):
-        result = identify_recordings(
-            files,
-            validate=validate,
-            progress=progress,
-            bootstrap=bootstrap,
-            replicating=more[0] if more else None,
-            **options,
-        )
-    path = result.save(out / "result.json")
-    return present(result, path, files, console, validate=validate, figures=figures), result
-
-
-def present(
-    result: Result,
-    path: Path,
-    files: list[Path],
-    console: Console,
-    *,
-    validate: Path | None = None,
-    figures: bool = False,
-) -> dict[str, Any]:
-    """Print the model that was written to `path`, and write its report beside it; a summary for JSON."""
-    describe_result(result, path, console)
-    evidence = Evidence.of_recordings(result, files, validate)
-    found = verdict(result, evidence)
-    console.print(f"verdict   {found.headline}", markup=False)
-    report = write_report(result, path.with_name("report.html"), evidence)
-    console.print(f"report    {report}", markup=False)
-    drawn = write_figures(result, path.with_name("figures"), evidence) if figures else []
-    for figure in drawn:
-        console.print(f"figure    {figure}", markup=False)
-    validation = None if result.validation is None else result.validation.total
-    return {
-        "method": result.method,
-        "level": result.level,
-        "consistent": result.consistent,
-        "margin": result.consistency().margin,
-        "relative_error": {"fit": result.fit.total, "validation": validation},
-        "rank": result.rank,
-        "condition_number": result.condition_number,
-        "total_mass": result.total_mass,
-        "warnings": list(result.warnings),
-        "verdict": {"grade": found.grade, "headline": found.headline},
-        "result": str(path),
-        "report": str(report),
-        **({"figures": [str(figure) for figure in drawn]} if figures else {}),
-    }
-
-
 def _reproduce(arguments: argparse.Namespace) -> int:
     """Say `identical`, or what differs; exit code 1 where anything does."""
-    from identify.reproduction import reproduce
+    from heft.identify.result.reproduction import reproduce
 
-    with _progress("identifying") as (progress,):
-        again = reproduce(arguments.reproduce, arguments.files, progress)
+    opened = cache(Recording.open)
+    recordings = [opened(file) for file in arguments.files]
+    with progress_bars("identifying") as (progress,):
+        again = reproduce(arguments.reproduce, identify_recordings, recordings, progress)
     stream = sys.stderr if arguments.json else sys.stdout
     if again.identical:
         stream.write("identical: every number, to the last bit\n")
@@ -185,16 +119,3 @@ def _replicates(text: str) -> int:
     if not text.isdecimal() or int(text) < LEAST_REPLICATES:
         raise argparse.ArgumentTypeError(f"{text!r}: give a number of at least {LEAST_REPLICATES}")
     return int(text)
-
-
-@contextmanager
-def _progress(*titles: str) -> Iterator[list[Callable[[float], None]]]:
-    """A bar for each title on a terminal's standard error, and what moves it; nothing elsewhere."""
-    console = Console(file=sys.stderr)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        tasks = [bar.add_task(title, total=1.0) for title in titles]
-        yield [partial(_move, bar, task) for task in tasks]
-
-
-def _move(bar: Progress, task: TaskID, share: float) -> None:
-    bar.update(task, completed=share)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from daq.config.objects import load_objects
-from daq.errors import ConfigError
-from heft.configs import CONFIGS
+from heft.daq.config.objects import load_objects
+from heft.daq.errors import ConfigError
+from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
 from heft.options import seed, speed
 from heft.terminal.payloads import describe_payloads
@@ -45,7 +46,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="identified arm, to weigh by joint torques too, or by them alone where there is no wrist sensor",
     )
     parser.add_argument(
-        "--objects", type=Path, default=CONFIGS / "objects", help="folder of objects to recognise"
+        "--objects",
+        type=Path,
+        default=Path("configs/objects"),
+        help="folder of objects to recognise (default: configs/objects, your own or the shipped)",
     )
     parser.add_argument(
         "--dimensions", type=float, nargs=3, metavar="M", help="of the object's box [m], if known"
@@ -86,17 +90,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
-    from identify.payload.arm import ArmModel
-    from identify.payload.prior import ObjectPrior
-    from identify.payload.recorded import weigh_recording
-    from identify.recorded import robot_of
-    from identify.robot import Robot
+    from heft.identify.data.recorded_robot import robot_of
+    from heft.identify.payload.estimation.object_prior import ObjectPrior
+    from heft.identify.payload.scales.arm_model import ArmModel
+    from heft.identify.payload.weighing.recorded_pickups import weigh_recording
+    from heft.identify.robot import Robot
 
-    robot = Robot.load(arguments.robot) if arguments.robot else robot_of(arguments.file)
+    opened = cache(Recording.open)  # --bare may name the same file
+    recording = opened(arguments.file)
+    robot = robot_of(recording, Robot.load(arguments.robot) if arguments.robot else None)
     weighed = weigh_recording(
-        arguments.file,
+        recording,
         robot=robot,
-        bare=arguments.bare,
+        bare=None if arguments.bare is None else opened(arguments.bare),
         arm=None if arguments.result is None else ArmModel.of_file(arguments.result, robot),
         prior=ObjectPrior(dimensions=arguments.dimensions, density=arguments.density),
         library=load_objects(arguments.objects),

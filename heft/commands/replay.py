@@ -14,10 +14,10 @@ from typing import Any
 
 from rich.console import Console
 
-from daq.bus.endpoint import Endpoints
-from daq.clock import RealClock
-from daq.recording import Recording
-from daq.replay.replay import Replay
+from heft.daq.bus.runtime import private_endpoints
+from heft.daq.clock import RealClock
+from heft.daq.recording import Recording
+from heft.daq.replay.replay import Replay
 from heft.exit_codes import ExitCode
 from heft.options import endpoint, prepared, speed
 from heft.terminal.keys import LEFT, RIGHT, on_keys
@@ -81,7 +81,7 @@ async def _play(recording: Recording, arguments: argparse.Namespace, out: Path) 
     """The replay, with a worker beside it that leaves `result.json`; else why it has not."""
     clock = None if arguments.speed == float("inf") else RealClock(arguments.speed)
     with ExitStack() as stack:
-        endpoints = stack.enter_context(Endpoints.private(telemetry=arguments.bus))
+        endpoints = stack.enter_context(private_endpoints(telemetry=arguments.bus))
         worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME)
         async with Replay(recording, endpoints.telemetry, clock) as replay:
             replay.looping = arguments.loop

@@ -14,28 +14,29 @@ from pathlib import Path
 
 from rich.console import Console
 
-from daq.bus.endpoint import Endpoints
-from daq.clock import HostClock, RealClock, SimulatedClock
-from daq.config.session import SessionConfig, load_session
-from daq.errors import ConfigError, RecordError
-from daq.motion.state import State
-from daq.mqtt.session_report import SessionReport
-from daq.session.outcome import Outcome
-from daq.session.session import Session
-from drivers.errors import HeftError
 from heft import __version__
 from heft.arming import Arming
 from heft.attachments import attachments_of
-from heft.configs import default_session
+from heft.daq.bus.runtime import private_endpoints
+from heft.daq.clock import HostClock, RealClock, SimulatedClock
+from heft.daq.config.session import SessionConfig, load_session
+from heft.daq.errors import ConfigError, RecordError
+from heft.daq.motion.state import State
+from heft.daq.mqtt.session_report import SessionReport
+from heft.daq.session.outcome import Outcome
+from heft.daq.session.session import Session
+from heft.drivers.errors import HeftError
 from heft.exit_codes import of_error, of_state
-from heft.interruption import abrupt
+from heft.interruption import immediate_interrupt
 from heft.options import seed, speed
 from heft.priority import ahead_of_others
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
 from heft.worker_process import RESULT, WorkerProcess, identification
 
-__all__ = ["add", "run"]
+__all__ = ["DEFAULT_SESSION", "add", "run"]
+
+DEFAULT_SESSION = Path("configs/sessions/wam7_excitation.yaml")  #: the simulated WAM
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +59,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; the exit code says how it ended."""
-    with abrupt():  # loads the libraries of its devices
-        config = load_session(arguments.session or default_session())
+    with immediate_interrupt():  # loads the libraries of its devices
+        config = load_session(arguments.session or DEFAULT_SESSION)
     if arguments.speed != 1.0 and not config.rig.simulated:
         raise ConfigError(
             f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
@@ -92,7 +93,7 @@ async def _acquire(
     """The session, with a worker beside it that leaves `result.json`; else why it has not."""
     clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
     with ExitStack() as stack:
-        endpoints = stack.enter_context(Endpoints.private(telemetry=config.rig.telemetry))
+        endpoints = stack.enter_context(private_endpoints(telemetry=config.rig.telemetry))
         worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME)
         report = SessionReport(config.rig, config.name)
         session = Session(
@@ -104,7 +105,7 @@ async def _acquire(
             attachments=attachments_of(config),
             notes={"software": {"name": "heft", "version": __version__}},
             followers={WorkerProcess.NAME: worker.alive},
-            observers=[report],
+            sinks=[report],
             confirm=arming.confirm,
         )
         loop = asyncio.get_running_loop()

@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from daq.archive.messages import Description
-from daq.clock import RealClock
+from heft.daq.clock import RealClock
+from heft.daq.following.messages import SessionInfo
 from heft.exit_codes import ExitCode
+from heft.identify.bodies.consistency import Level
+from heft.identify.estimation.estimators import ESTIMATORS
+from heft.identify.robot import Robot
+from heft.identify.worker.worker import RESULT, Verdict, Worker
 from heft.options import name, positive, prepared, target
-from identify.consistency import Level
-from identify.estimators import METHODS
-from identify.robot import Robot
-from identify.worker.worker import RESULT, Verdict, Worker
 
 __all__ = ["add", "run"]
 
@@ -37,13 +37,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a session's telemetry, as tcp://HOST:PORT",
     )
     parser.add_argument(
-        "--archive",
+        "--following",
         type=target,
         metavar="ENDPOINT",
-        help="its archive (default: the port behind, or the file beside)",
+        help="where it serves followers (default: the port behind, or the file beside)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("worker"), help="folder for spools and results (default: worker)"
+        "--out", type=Path, default=Path("worker"), help="folder for recordings and results (default: worker)"
     )
     parser.add_argument(
         "--name", type=name, default="worker", help="known by this name on the bus (default: worker)"
@@ -53,7 +53,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--gone", type=positive, default=10.0, metavar="S", help="seconds without an answer: it has died"
     )
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the session)")
-    parser.add_argument("--method", choices=sorted(METHODS), default="sdp", help="estimator (default: sdp)")
+    parser.add_argument(
+        "--method", choices=sorted(ESTIMATORS), default="sdp", help="estimator (default: sdp)"
+    )
     parser.add_argument(
         "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
     )
@@ -65,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Follow sessions until interrupted; with --once, exit code 4 where there is no result."""
     logging.basicConfig(stream=sys.stderr, format="heft worker: %(message)s", level=logging.WARNING)
     os.nice(NICENESS)
-    archive = arguments.archive or arguments.bus.archive
+    endpoint = arguments.following or arguments.bus.following
     worker = Worker(
-        archive,
+        endpoint,
         prepared(arguments.out),
         RealClock(),
         name=arguments.name,
@@ -77,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         gone_s=arguments.gone,
         begin=_begin,
     )
-    sys.stderr.write(f"waiting for a session at {archive}\n")
+    sys.stderr.write(f"waiting for a session at {endpoint}\n")
     return asyncio.run(_work(worker, arguments))
 
 
@@ -96,7 +98,7 @@ async def _work(worker: Worker, arguments: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
-def _begin(session: Description) -> None:
+def _begin(session: SessionInfo) -> None:
     what = "replay of" if session.replay else "session"
     sys.stderr.write(f"following {what} {session.name} ({session.session})\n")
 
@@ -110,6 +112,6 @@ def _tell(verdict: Verdict, out: Path, as_json: bool) -> None:
         sys.stderr.write(f"{name}: identified, torque error {fit:.2f} %; {out / RESULT}\n")
     if as_json:
         path = None if verdict.result is None else str(out / RESULT)
-        line = {**verdict.to_dict(), "result": path, "spool": str(verdict.spool)}
+        line = {**verdict.to_dict(), "result": path, "recording": str(verdict.path)}
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()

@@ -9,11 +9,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from identify.cutoff import Tradeoff
-from identify.dataset.account import GRID, USED
-from identify.parameters import Layout
-from identify.result import Result
-from identify.result.parameters import LinkParameters, Parameters
+from heft.identify.bodies.parameters import Layout
+from heft.identify.data.account import GRID, USED
+from heft.identify.estimation.cutoff import Tradeoff
+from heft.identify.result import Result
+from heft.identify.result.parameter_values import LinkParameters, Parameters
 
 __all__ = ["describe_result"]
 

@@ -8,11 +8,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from daq.config.rig import RigConfig
-from daq.config.robot import JointConfig
-from daq.config.session import Step
-from daq.motion.plan import Leg
-from drivers.registry import KINDS
+from heft.daq.config.rig import RigConfig
+from heft.daq.config.robot import JointConfig
+from heft.daq.motion.plan import Leg
+from heft.drivers.registry import KINDS
 
 __all__ = ["describe_devices", "describe_plan"]
 
@@ -44,7 +43,8 @@ def describe_plan(plan: Sequence[Leg], joints: Mapping[str, JointConfig], consol
     for leg in plan:
         name = "move to start" if leg.step is None else leg.step.name
         if leg.trajectory is None:
-            legs.add_row(name, f"{leg.seconds:.1f}" if leg.seconds else "", _act(leg.step), "", "")
+            doing = "" if leg.step is None else leg.step.description
+            legs.add_row(name, f"{leg.seconds:.1f}" if leg.seconds else "", doing, "", "")
             continue
         peak = np.abs(leg.trajectory.velocity).max(axis=0)
         worst = int((peak / limits).argmax())
@@ -87,10 +87,3 @@ def describe_plan(plan: Sequence[Leg], joints: Mapping[str, JointConfig], consol
         )
     console.print(table)
     console.print()
-
-
-def _act(step: Step | None) -> str:
-    """A step without a trajectory, in words."""
-    if step is None or step.wait is not None:
-        return "stands"
-    return "gripper opens" if step.release else f"gripper closes on {step.grip}"

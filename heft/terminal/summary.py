@@ -7,7 +7,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from daq.session.outcome import Outcome
+from heft.daq.session.outcome import Outcome
 
 __all__ = ["summarise"]
 

@@ -15,9 +15,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from daq import topics
-from daq.bus.endpoint import Endpoints
-from daq.bus.telemetry import Subscriber
+from heft.daq import topics
+from heft.daq.bus.endpoint import Endpoints
+from heft.daq.bus.telemetry import Subscriber
 
 __all__ = ["Pace", "open_view", "picture"]
 

@@ -1,14 +1,12 @@
-"""Results: parameters with their judgement, and their file."""
+"""Results: parameters with intervals, errors and warnings; their file, report and export."""
 
 from __future__ import annotations
 
-from identify.result.base_values import BaseValues
-from identify.result.document import load
-from identify.result.parameters import JointParameters, LinkParameters, Parameters
-from identify.result.prediction import Prediction
-from identify.result.provenance import DataOrigin, Provenance
-from identify.result.relative_error import RelativeError
-from identify.result.result import Result
+from heft.identify.result.base_values import BaseValues
+from heft.identify.result.parameter_values import JointParameters, LinkParameters, Parameters
+from heft.identify.result.provenance import DataOrigin, Provenance
+from heft.identify.result.relative_error import RelativeError
+from heft.identify.result.result import Prediction, Result, load
 
 __all__ = [
     "BaseValues",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from identify.arrays import Array, frozen
-from identify.intervals.interval import quantile
-
-if TYPE_CHECKING:
-    from identify.dataset import RowBlock
+from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.certainty.interval import quantile
+from heft.identify.data import RowBlock
 
 __all__ = ["BaseValues"]
 
@@ -59,8 +57,8 @@ class BaseValues:
         place = dict(zip(columns.tolist(), rows.tolist(), strict=True))
         known = np.isfinite(np.diag(self.covariance))
         covariance = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
-        found = np.empty((len(block.table), len(block.layout.tree)))
-        for j in range(found.shape[1]):
+        std = np.empty((len(block.table), len(block.layout.tree)))
+        for j in range(std.shape[1]):
             part = block.layout.row(j)
             owners: dict[int, int] = {}  # base parameter to column: one each
             for column, parameter in enumerate(block.layout.parameters[part].tolist(), part.start):
@@ -70,11 +68,34 @@ class BaseValues:
             picked = block.table[:, np.array(list(owners.values()), dtype=np.int64)]
             square = ((picked @ covariance[np.ix_(to, to)]) * picked).sum(axis=1)
             lost = (picked[:, ~known[to]] != 0).any(axis=1)
-            found[:, j] = np.where(lost, np.inf, np.sqrt(np.maximum(square, 0.0)))
-        return found
+            std[:, j] = np.where(lost, np.inf, np.sqrt(np.maximum(square, 0.0)))
+        return std
 
-    @property
-    def relative_std(self) -> Array:
-        """Standard deviations over absolute values (002, Eq. 12), shape (n_base,)."""
-        size = np.abs(self.values)
-        return np.divide(self.std, size, out=np.full_like(size, np.inf), where=size > 0)
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values; what is infinite is null."""
+        return {
+            "names": list(self.names),
+            "values": self.values.tolist(),
+            "std": _with_null(self.std),
+            "covariance": [_with_null(row) for row in self.covariance],
+            "matrix": self.matrix.tolist(),
+            "essential": list(self.essential),
+            "degrees": self.degrees if np.isfinite(self.degrees) else None,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> BaseValues:
+        """Inverse of `to_dict`; files of before have no `degrees`."""
+        covariance = [[np.inf if value is None else value for value in row] for row in data["covariance"]]
+        return cls(
+            tuple(data["names"]),
+            np.array(data["values"]),
+            np.array(covariance),
+            np.array(data["matrix"]),
+            tuple(data["essential"]),
+            np.inf if data.get("degrees") is None else data["degrees"],
+        )
+
+
+def _with_null(values: Array) -> list[float | None]:
+    return [value if np.isfinite(value) else None for value in values.tolist()]

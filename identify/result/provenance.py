@@ -1,4 +1,4 @@
-"""Where a result comes from: data, configuration, software."""
+"""Provenance of a result: data, configuration, software versions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from identify.dataset import Dataset
+from heft.identify.data import Dataset
 
 if TYPE_CHECKING:
-    from identify.source import Source
+    from heft.daq.recording import Recording
+    from heft.identify.information.fit_data import FitData
 
 __all__ = ["DataOrigin", "Provenance", "RecordingOrigin", "versions"]
 
@@ -53,11 +53,9 @@ class RecordingOrigin:
     use: str
 
     @classmethod
-    def of(cls, file: Path, use: str) -> Self:
-        """Of a recording's file."""
-        from daq.recording import Recording
-
-        return cls(file.name, Recording.open(file).digest, use)
+    def of(cls, recording: Recording, use: str) -> Self:
+        """Of a recording."""
+        return cls(recording.path.name, recording.digest, use)
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Provenance:
     recordings: tuple[RecordingOrigin, ...] = ()
 
     @classmethod
-    def of(cls, source: Source, configuration: Mapping[str, Any]) -> Self:
+    def of(cls, source: FitData, configuration: Mapping[str, Any]) -> Self:
         """Of a fit's data, with this software."""
         pairs = zip(source.datasets, source.accounts, strict=True)
         return cls(tuple(DataOrigin.of(data, rows) for data, rows in pairs), dict(configuration), versions())
@@ -95,10 +93,10 @@ class Provenance:
 @cache
 def versions() -> Mapping[str, str]:
     """Of Python and of the packages that a result depends on."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "unknown"
-    return MappingProxyType(found)
+            installed[package] = "unknown"
+    return MappingProxyType(installed)

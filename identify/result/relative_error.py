@@ -1,17 +1,15 @@
-"""How far a model's torques are from measured ones."""
+"""Relative error of a model's torques against measured ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from identify.arrays import Array, frozen
-
-if TYPE_CHECKING:
-    from identify.reduction import Information
+from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.information.reduction import Information
 
 __all__ = ["RelativeError"]
 
@@ -45,3 +43,20 @@ class RelativeError:
         total = float(ratio[used].mean()) if mixed else float(errors.sum() / max(torques.sum(), 1e-300))
         rms = np.sqrt(errors / np.maximum(rows, 1))
         return cls(float(np.sqrt(total)), frozen(np.sqrt(ratio)), frozen(rms), rows, mixed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values; what is infinite is null."""
+        return {
+            "total": self.total,
+            "per_joint": [value if np.isfinite(value) else None for value in self.per_joint.tolist()],
+            "rms": self.rms.tolist(),
+            "rows": self.rows.tolist(),
+            "mixed": self.mixed,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RelativeError:
+        """Inverse of `to_dict`."""
+        per_joint = np.array([np.inf if value is None else value for value in data["per_joint"]])
+        rows = np.array(data["rows"], dtype=np.int64)
+        return cls(data["total"], per_joint, np.array(data["rms"]), rows, data["mixed"])

@@ -1,42 +1,69 @@
-"""The answer of an identification, which can judge itself and other data."""
+"""The answer of an identification: parameters with their intervals and errors, as a value and as a JSON file.
+
+What is infinite (a standard deviation where data say nothing) is null in the file.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from identify.alignment.delay import Delay
-from identify.arrays import Array
-from identify.consistency import Consistency, Level, consistency_of_links
-from identify.cutoff.tradeoff import Tradeoff
-from identify.dataset import Dataset, Processing, filtered_rows
-from identify.intervals.interval import Interval
-from identify.parameters import Layout
-from identify.result.base_values import BaseValues
-from identify.result.parameters import Parameters
-from identify.result.prediction import Prediction
-from identify.result.provenance import Provenance
-from identify.result.relative_error import RelativeError
-from identify.robot import Robot
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import Layout
+from heft.identify.certainty.interval import Interval
+from heft.identify.data import Dataset, Processing, filtered_rows
+from heft.identify.errors import HeftError, ResultError
+from heft.identify.estimation.alignment.delay import Delay
+from heft.identify.estimation.cutoff.tradeoff import Tradeoff
+from heft.identify.information.reduction import Information, reduce
+from heft.identify.result.base_values import BaseValues
+from heft.identify.result.identified_model import IdentifiedModel
+from heft.identify.result.interval_summary import interval_summary
+from heft.identify.result.parameter_values import Parameters
+from heft.identify.result.provenance import Provenance
+from heft.identify.result.relative_error import RelativeError
+from heft.identify.robot import Robot
 
-if TYPE_CHECKING:
-    from identify.reduction import Information
+__all__ = ["Prediction", "Result", "load"]
 
-__all__ = ["Result"]
+SCHEMA = "heft.Result"
+VERSION = 1
 
 
 @dataclass(frozen=True)
-class Result:
+class Prediction:
+    """Filtered torques at the instants of a dataset's rows.
+
+    time                 [s], shape (K,)
+    predicted, measured  [N m, N], shape (K, n)
+    std                  of the predicted torque, from what is unsure of the parameters [N m, N], shape (K, n); infinite
+                         where it depends on something that the data say nothing of
+    moving               False where a joint stood still and friction can be anything, shape (K, n)
+    """
+
+    time: Array
+    predicted: Array
+    measured: Array
+    std: Array
+    moving: NDArray[np.bool_]
+
+    @property
+    def residual(self) -> Array:
+        """measured - predicted [N m, N], shape (K, n)."""
+        return np.asarray(self.measured - self.predicted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(IdentifiedModel):
     """Identified parameters of a robot.
 
-    robot              the model they belong to
-    method, level      how they were found, and the level of consistency that was asked for
-    parameters         by link and joint
     base               what the data determine, with standard deviations
     rank               base parameters that the data determine, of len(base.names)
     condition_number   of the base columns, unweighted
@@ -44,20 +71,15 @@ class Result:
     validation         error on data they were not found from, or None
     weights            on the squared residuals of each joint, shape (n,)
     processing         filter and derivatives: other data are treated alike
-    tradeoff           what other cut-offs would have cost; None where the data were too short to look
+    tradeoff           what other cut-offs would have cost; None where the data were too short for an estimate of it
     delays             taken out before the fit, by stream: other data are treated alike
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
-    prior              parameters known beforehand (p,), or None
-    feasible           whether plain least squares was consistent by itself, where the method looked
-    facts              numbers that the method has to say
+    feasible           whether plain least squares was consistent by itself, where the method tests it
+    facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
     """
 
-    robot: Robot
-    method: str
-    level: Level
-    parameters: Parameters
     base: BaseValues
     rank: int
     condition_number: float
@@ -68,7 +90,6 @@ class Result:
     tradeoff: Tradeoff | None = None
     delays: Mapping[str, Delay] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
-    prior: Array | None = None
     validation: RelativeError | None = None
     feasible: bool | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
@@ -76,36 +97,14 @@ class Result:
 
     @property
     def certainty(self) -> str:
-        """How sure the result is, in one sentence."""
-        from identify.result.certainty import certainty
-
-        return certainty(self)
-
-    @property
-    def total_mass(self) -> float:
-        """Of all links [kg]."""
-        return self.parameters.total_mass
+        """The widths of the intervals in one sentence."""
+        unknown = len(self.base.names) - self.rank
+        return interval_summary(self.robot.links, self.intervals, self.delays.values(), unknown)
 
     @property
     def essential(self) -> tuple[str, ...]:
         """Base parameters that the data know well (002, section III)."""
         return self.base.essential
-
-    def consistency(self, level: Level | None = None) -> Consistency:
-        """Of the links, at the level that was asked for or at another."""
-        links = {link.name: link.ten for link in self.parameters.links}
-        return consistency_of_links(links, level or self.level, self.robot.boxes, self._sizes)
-
-    @cached_property
-    def _sizes(self) -> dict[str, float]:
-        from identify.problem import link_sizes
-
-        return dict(link_sizes(self.parameters.layout, self.prior, self.robot.boxes))
-
-    @property
-    def consistent(self) -> bool:
-        """At the level that was asked for."""
-        return self.consistency().ok
 
     def predict(self, data: Dataset) -> Prediction:
         """Torques of the model for the motion of `data`, beside the measured ones, both with the result's filter."""
@@ -127,46 +126,128 @@ class Result:
         return RelativeError.of(information, self.parameters.values, self.robot.tree.prismatic)
 
     def delay_of(self, data: Dataset) -> float:
-        """How old the torques of `data` are against positions [s]: as found for that stream, 0 for another."""
+        """Delay of the torques of `data` against positions [s]: as estimated for that stream, 0 for another."""
         return self.delays[data.torque_stream].value_s if data.torque_stream in self.delays else 0.0
 
     def _reduced(self, data: Dataset) -> Information:
-        from identify.reduction import reduce
-
         return reduce(self.robot, data, self.processing, delay_s=self.delay_of(data))
 
-    def save(self, path: Path | str) -> Path:
-        """Write JSON; `identify.load` reads it."""
-        from identify.result.document import write
-
-        return write(self, Path(path))
-
     def export_urdf(self, path: Path | str, *, force: bool = False) -> Path:
-        """Write the model as URDF; see `identify.export.export_model`."""
-        from identify.export import export_model
+        """Write the model as URDF; see `heft.identify.result.export.export_model`."""
+        from heft.identify.result.export import export_model  # Pinocchio takes long to import
 
         return export_model(self, path, "urdf", force=force).path
 
     def export_mjcf(self, path: Path | str, *, force: bool = False) -> Path:
-        """Write the model as MJCF; see `identify.export.export_model`."""
-        from identify.export import export_model
+        """Write the model as MJCF; see `heft.identify.result.export.export_model`."""
+        from heft.identify.result.export import export_model  # Pinocchio takes long to import
 
         return export_model(self, path, "mjcf", force=force).path
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        from identify.result.document import to_dict
+    def save(self, path: Path | str) -> Path:
+        """Write a JSON file of one line per key, whole or not at all; `load` reads it."""
+        path = Path(path)
+        lines = (
+            f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
+            for key, value in self.to_dict().items()
+        )
+        draft = path.with_name(f".{path.name}.draft")
+        try:
+            draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            return draft.replace(path)
+        except OSError as exc:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise ResultError(f"{path}: cannot be written: {exc.strerror}; choose another place") from exc
 
-        return to_dict(self)
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values; the first keys are for people, `parameters` and `base` for programs."""
+        at_level = self.consistency()
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "method": self.method,
+            "level": self.level,
+            "consistent": at_level.ok,
+            "margin": at_level.margin,
+            "relative_error": {
+                "fit": self.fit.total,
+                "validation": None if self.validation is None else self.validation.total,
+            },
+            "rank": self.rank,
+            "condition_number": self.condition_number if np.isfinite(self.condition_number) else None,
+            "total_mass": self.total_mass,
+            "warnings": list(self.warnings),
+            "parameters": self.layout.unpack(self.parameters.values),
+            "prior": None if self.prior is None else self.layout.unpack(self.prior),
+            "base": self.base.to_dict(),
+            "certainty": self.certainty,
+            "intervals": {name: interval.to_dict() for name, interval in self.intervals.items()},
+            "delays": {stream: delay.to_dict() for stream, delay in self.delays.items()},
+            "fit": self.fit.to_dict(),
+            "validation": None if self.validation is None else self.validation.to_dict(),
+            "weights": self.weights.tolist(),
+            "feasible": self.feasible,
+            "facts": dict(self.facts),
+            "processing": self.processing.to_dict(),
+            "tradeoff": None if self.tradeoff is None else self.tradeoff.to_dict(),
+            "provenance": self.provenance.to_dict(),
+            "robot": self.robot.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Result:
-        """Inverse of `to_dict`."""
-        from identify.result.document import from_dict
+        """Inverse of `to_dict`; `ResultError` where `data` are no result."""
+        if data.get("schema") != SCHEMA or data.get("version") != VERSION:
+            raise ResultError(
+                f"schema {data.get('schema')!r} version {data.get('version')!r}, must be {SCHEMA!r} version "
+                f"{VERSION}; identify anew with this version of Heft"
+            )
+        try:
+            layout = Layout(tuple(data["parameters"]))
+            return cls(
+                robot=Robot.from_dict(data["robot"]),
+                method=data["method"],
+                level=data["level"],
+                parameters=Parameters(layout, np.array(list(data["parameters"].values()))),
+                base=BaseValues.from_dict(data["base"]),
+                rank=data["rank"],
+                condition_number=np.inf if data["condition_number"] is None else data["condition_number"],
+                fit=RelativeError.from_dict(data["fit"]),
+                weights=np.array(data["weights"]),
+                processing=Processing.from_dict(data["processing"]),
+                provenance=Provenance.from_dict(data["provenance"]),
+                tradeoff=Tradeoff.from_dict(data["tradeoff"]) if data.get("tradeoff") else None,
+                intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
+                delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
+                prior=None if data["prior"] is None else layout.pack(data["prior"]),
+                validation=None
+                if data["validation"] is None
+                else RelativeError.from_dict(data["validation"]),
+                feasible=data["feasible"],
+                facts=data["facts"],
+                warnings=tuple(data["warnings"]),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as exc:
+            if isinstance(exc, HeftError):
+                raise
+            raise ResultError(f"a result with parts missing or changed ({exc!r}); identify anew") from exc
 
-        return from_dict(data)
 
-    @property
-    def layout(self) -> Layout:
-        """Names and places of the parameters."""
-        return self.parameters.layout
+def load(path: Path | str) -> Result:
+    """Read a result that `Result.save` wrote."""
+    path = Path(path)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultError(f"{path}: no such file; give the path of a result.json") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as exc:
+        raise ResultError(f"{path}: not a result ({exc}); give the path of a result.json") from exc
+    if not isinstance(data, dict):
+        raise ResultError(
+            f"{path}: holds a {type(data).__name__}, not a result; give the path of a result.json"
+        )
+    try:
+        return Result.from_dict(data)
+    except ResultError as exc:
+        raise ResultError(f"{path}: {exc}") from exc

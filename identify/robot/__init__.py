@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from identify.robot.limits import Limits
-from identify.robot.prior_spread import PriorSpread
-from identify.robot.robot import Robot
+from heft.identify.bodies.prior_spread import PriorSpread
+from heft.identify.robot.limits import Limits
+from heft.identify.robot.robot import Robot
 
 __all__ = ["Limits", "PriorSpread", "Robot"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from identify.arrays import Array
-from identify.errors import ModelError
-from identify.regressor import Tree, pose, squared
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ModelError
+from heft.identify.robot.regressor import Tree, pose, squared
 
 __all__ = ["dh_tree"]
 

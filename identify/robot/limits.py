@@ -1,4 +1,4 @@
-"""What the joints may do."""
+"""Limits of the joints: position, velocity, acceleration, torque."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from identify.arrays import Array, frozen
+from heft.identify.bodies.arrays import Array, frozen
 
 __all__ = ["Limits"]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from identify.arrays import Array
-from identify.errors import ModelError
-from identify.inertia import transform
-from identify.regressor import Tree, squared
+from heft.identify.bodies import transform
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ModelError
+from heft.identify.robot.regressor import Tree, squared
 
 __all__ = ["ModelFile", "read_mjcf_gravity", "read_model"]
 
@@ -178,7 +178,7 @@ def _frames(
 
     Left out: sites on a body that is fixed to a link whose joint has a `pos`. Pinocchio 4.1 places them wrongly.
     """
-    found = {}
+    frames = {}
     for frame in model.frames:
         if frame.type in (pin.FrameType.BODY, pin.FrameType.OP_FRAME) and frame.parentJoint > 0:
             body = bodies[frame.parentJoint - 1]
@@ -186,5 +186,5 @@ def _frames(
             if frame.type == pin.FrameType.OP_FRAME and not (on_link or body.placement.isIdentity()):
                 continue
             local = (body.placement.inverse() * frame.placement).homogeneous
-            found[str(frame.name)] = (links[frame.parentJoint - 1], local)
-    return found
+            frames[str(frame.name)] = (links[frame.parentJoint - 1], local)
+    return frames

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from identify.errors import ModelError
+from heft.identify.errors import ModelError
 
 __all__ = ["Format", "ModelText", "format_of"]
 

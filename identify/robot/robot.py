@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from identify.arrays import Array, frozen
-from identify.errors import ModelError
-from identify.parameters import Layout
-from identify.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
-from identify.robot.limits import Limits
-from identify.robot.model_text import ModelText
-from identify.robot.prior_spread import PriorSpread
+from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.parameters import Layout
+from heft.identify.bodies.prior_spread import PriorSpread
+from heft.identify.errors import ModelError
+from heft.identify.robot.limits import Limits
+from heft.identify.robot.model_text import ModelText
+from heft.identify.robot.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
 
 if TYPE_CHECKING:
-    from daq.config.robot import RobotConfig
+    from heft.daq.config.robot import RobotConfig
+    from heft.identify.robot.description import Description
 
 __all__ = ["Robot"]
 
@@ -82,16 +83,16 @@ class Robot:
     @classmethod
     def load(cls, path: Path | str) -> Robot:
         """From a robot's YAML file (`configs/robots/NAME.yaml`)."""
-        from daq.config.robot import load_robot
+        from heft.daq.config.robot import load_robot
 
         return cls.from_config(load_robot(path))
 
     @classmethod
     def from_config(cls, config: RobotConfig) -> Robot:
         """From a robot's configuration that has been read already."""
-        from identify.robot.configured import robot_from_config
+        from heft.identify.robot import description
 
-        return robot_from_config(config)
+        return cls._checked(description.from_config(config))
 
     @classmethod
     def from_urdf(
@@ -103,9 +104,9 @@ class Robot:
         gravity: Sequence[float] | None = None,
     ) -> Robot:
         """From a URDF file; link frames are the URDF's. `locked` joints are held at zero."""
-        from identify.robot.configured import robot_from_file
+        from heft.identify.robot import description
 
-        return robot_from_file(Path(path), locked, joint_terms, gravity)
+        return cls._checked(description.from_file(Path(path), locked, joint_terms, gravity))
 
     @classmethod
     def from_mjcf(
@@ -117,9 +118,9 @@ class Robot:
         gravity: Sequence[float] | None = None,
     ) -> Robot:
         """From an MJCF file; link frames are its bodies'. `gravity` None: as the file says."""
-        from identify.robot.configured import robot_from_file
+        from heft.identify.robot import description
 
-        return robot_from_file(Path(path), locked, joint_terms, gravity)
+        return cls._checked(description.from_file(Path(path), locked, joint_terms, gravity))
 
     @classmethod
     def from_dh(
@@ -130,18 +131,17 @@ class Robot:
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
     ) -> Robot:
         """From a Denavit-Hartenberg table [rad, m]; link1, link2, ... have the frames of the convention."""
-        from identify.robot.check import check_against, reference_model
-        from identify.robot.dh import dh_tree
+        from heft.identify.robot import description
 
-        tree = dh_tree(rows, convention, gravity)
-        joints = tuple(f"joint{i + 1}" for i in range(len(tree)))
-        robot = cls(
-            name=f"{len(tree)} DH rows",
-            links=tuple(f"link{i + 1}" for i in range(len(tree))),
-            tree=tree,
-            drives=Drives.plain(joints, joint_terms),
-        )
-        check_against(reference_model(tree, joints), robot.regressor, None)
+        return cls._checked(description.from_dh(rows, convention, joint_terms, gravity))
+
+    @classmethod
+    def _checked(cls, parts: Description) -> Robot:
+        """The robot of these parts; `ModelError` where its regressor disagrees with Pinocchio."""
+        from heft.identify.robot.regressor_check import check_against  # Pinocchio takes long to import
+
+        robot = cls(**parts.fields)
+        check_against(parts.reference, robot.regressor, parts.inertias)
         return robot
 
     @property

@@ -1,28 +1,27 @@
-"""Follows one session: asks for what is missing until all of it is in the spool, and looks at it on the way."""
+"""Follows one session: copies its recording as it grows until all of it is here, and looks at it on the way."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from daq.archive.client import ArchiveClient
-from daq.archive.messages import Delivery, Description, Ending
-from daq.errors import BusError, RemoteError
-from drivers.clock import Clock
-from identify.errors import HeftError
-from identify.recorded import robot_of
-from identify.worker.background import in_background
-from identify.worker.provisional import Provisional
-from identify.worker.spool import Spool
+from heft.daq.errors import BusError, RemoteError
+from heft.daq.following.client import FollowClient
+from heft.daq.following.copy import RecordingCopy
+from heft.daq.following.messages import Ending, SessionInfo
+from heft.drivers.clock import Clock
+from heft.identify.data.recorded_robot import robot_of
+from heft.identify.errors import HeftError
+from heft.identify.worker.provisional import Provisional
 
 if TYPE_CHECKING:
-    from identify.consistency import Level
-    from identify.robot import Robot
+    from heft.identify.bodies.consistency import Level
+    from heft.identify.robot import Robot
 
 __all__ = ["Follower"]
 
@@ -31,9 +30,11 @@ _log = logging.getLogger("heft.worker")
 #: How often a session that runs is asked [ns]; at once again where an answer was this full [byte].
 EVERY_NS = 200_000_000
 FULL_BYTES = 1 << 18
-#: How often progress is told [ns], and a sign of life given while there is nothing else to say [s].
+#: How often progress is published [ns], and a sign of life given while there is nothing else to say [s].
 TELL_NS = 1_000_000_000
 BEAT_S = 1.0
+
+T = TypeVar("T")
 
 
 class Follower:
@@ -45,8 +46,8 @@ class Follower:
 
     def __init__(
         self,
-        archive: ArchiveClient,
-        session: Description,
+        client: FollowClient,
+        session: SessionInfo,
         folder: Path,
         clock: Clock,
         *,
@@ -55,48 +56,70 @@ class Follower:
         level: Level,
         gone_s: float,
     ) -> None:
-        self._archive = archive
+        self._client = client
         self._session = session.session
+        self._folder, self._name = folder, session.name
         self._clock = clock
+        self._robot, self._method, self._level = robot, method, level
         self._gone_ns = int(gone_s * 1e9)
-        self._told_ns = 0
+        self._published_ns = 0
         self._over = False
         self._gone = False  # nobody is there any more
-        load = (lambda: robot_of(self._spool.path)) if robot is None else (lambda: robot)
-        self._provisional = Provisional(load, method, level)
-        self._spool: Spool = Spool(folder, session, self._provisional.take)
+        self._copy: RecordingCopy
 
     @property
-    def spool(self) -> Path:
-        """The session as far as it is here."""
-        return self._spool.path
+    def path(self) -> Path:
+        """The recording as far as it is here."""
+        return self._copy.path
 
     async def follow(self) -> Ending | None:
-        """How the session ended, all of it being in the spool; None where the acquisition has died."""
-        looking = asyncio.create_task(self._look(), name="provisional")
+        """How the session ended, all of its recording being here; None where the acquisition has died."""
+        self._copy = await _in_background(lambda: RecordingCopy(self._folder, self._name), "earlier copy")
         try:
-            ended = await self._fill()
+            return await self._follow()
+        finally:
+            self._copy.close()
+
+    async def _follow(self) -> Ending | None:
+        if await self._asked(lambda: self._copy.agree(self._client, self._session)) is None:
+            return None
+        provisional = Provisional(self._copy.growing, self._robot_of_session, self._method, self._level)
+        looking = asyncio.create_task(self._look(provisional), name="provisional")
+        try:
+            ended = await self._fill(provisional)
             self._over = True
             while not looking.done():  # what comes next wants the machine for itself
                 await asyncio.wait({looking}, timeout=BEAT_S)
                 await self.beat()
-            return ended
         finally:
-            self._spool.close()
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
+        if ended is not None:
+            self._copy.finish()
+        return ended
+
+    async def meanwhile(self, work: Callable[[], T], name: str) -> T:
+        """What `work` returns, from a thread, while the session hears that its follower is still there."""
+        working = asyncio.create_task(_in_background(work, name), name=name)
+        try:
+            while not working.done():
+                await asyncio.wait({working}, timeout=BEAT_S)
+                await self.beat()
+            return working.result()
+        finally:
+            working.cancel()
 
     async def beat(self) -> None:
-        """Be heard by the archive, which waits for those who are still at work."""
-        await self._try(self._archive.fetch(self._session, self._spool.counts, self._spool.events))
+        """Be heard by the session, which waits for those who are still at work."""
+        await self._try(self._client.read(self._session, self._copy.size, 0))
 
     async def say(self, what: str, value: Any) -> None:
         """Publish on the session's bus; not heard where nobody is there any more."""
-        await self._try(self._archive.tell(self._session, what, value))
+        await self._try(self._client.tell(self._session, what, value))
 
     async def leave(self) -> None:
         """Nothing more is needed."""
-        await self._try(self._archive.leave(self._session))
+        await self._try(self._client.leave(self._session))
 
     async def _try(self, request: Coroutine[Any, Any, object]) -> None:
         """Ask; one who did not answer once is not asked again."""
@@ -108,35 +131,30 @@ class Follower:
         except BusError:
             self._gone = True
 
-    async def _fill(self) -> Ending | None:
-        """Fetch until all is here, or nobody answers any more."""
+    async def _fill(self, provisional: Provisional) -> Ending | None:
+        """Read until all is here, or nobody answers any more."""
         while True:
-            delivery = await self._fetch()
-            if delivery is None:
+            piece = await self._asked(lambda: self._client.read(self._session, self._copy.size))
+            if piece is None:
                 return None
-            self._spool.add(delivery)
-            self._provisional.happened(delivery.events)
-            if delivery.ended is not None and self._spool.holds(delivery):
-                self._spool.finish(delivery.notes)
-                return delivery.ended
-            if self._clock.now_ns() - self._told_ns > TELL_NS:
-                self._told_ns = self._clock.now_ns()
-                self._spool.flush()
-                await self._tell()
-            if sum(map(len, delivery.blocks.values())) < FULL_BYTES:
+            self._copy.append(piece.data)
+            if piece.ended is not None and self._copy.size >= piece.size:
+                await self.beat()  # now it is known there that nothing is lacking
+                return piece.ended
+            if self._clock.now_ns() - self._published_ns > TELL_NS:
+                self._published_ns = self._clock.now_ns()
+                with suppress(BusError):  # the next question will show whether it is gone
+                    value = {"provisional": True, **provisional.progress.to_dict()}
+                    await self._client.tell(self._session, "progress", value)
+            if len(piece.data) < FULL_BYTES:
                 await self._clock.sleep_until(self._clock.now_ns() + EVERY_NS)
 
-    async def _tell(self) -> None:
-        with suppress(BusError):  # the next question will show whether it is gone
-            value = {"provisional": True, **self._provisional.progress.to_dict()}
-            await self._archive.tell(self._session, "progress", value)
-
-    async def _fetch(self) -> Delivery | None:
-        """What follows; None where there is no answer for too long, or only from another session."""
+    async def _asked(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+        """The session's answer; None where there is none for too long, or only from another session."""
         since_ns = self._clock.now_ns()
         while self._clock.now_ns() - since_ns <= self._gone_ns:
             try:
-                return await self._archive.fetch(self._session, self._spool.counts, self._spool.events)
+                return await ask()
             except RemoteError as exc:
                 _log.warning("%s", exc)
                 break
@@ -145,16 +163,42 @@ class Follower:
         self._gone = True
         return None
 
-    async def _look(self) -> None:
+    async def _look(self, provisional: Provisional) -> None:
         """Provisional answers, window by window, in a thread."""
         while not self._over:
-            window = self._provisional.cut()
-            if window is None:
-                await self._clock.sleep_until(self._clock.now_ns() + EVERY_NS)
-                continue
             try:
-                needed_ns = await in_background(partial(self._provisional.reduce, window), "provisional")
+                found = await _in_background(provisional.look, "provisional")
             except HeftError as exc:
                 _log.warning("no provisional answers: %s", exc)
                 return
-            self._provisional.forget(needed_ns)
+            if not found:
+                await self._clock.sleep_until(self._clock.now_ns() + EVERY_NS)
+
+    def _robot_of_session(self) -> Robot:
+        return robot_of(self._copy.growing.recording) if self._robot is None else self._robot
+
+
+async def _in_background(function: Callable[[], T], name: str) -> T:
+    """What `function` returns, from a thread that does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.done():  # given up meanwhile
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except BaseException as exc:
+            error = exc
+        with suppress(RuntimeError):  # the loop is gone: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    Thread(target=work, name=name, daemon=True).start()
+    return await future

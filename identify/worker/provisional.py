@@ -1,64 +1,40 @@
-"""What can be said while a session runs: provisional, from windows of data as they arrive.
+"""What can be said while a session runs: provisional, from windows of the recording as far as it is here.
 
-Each window becomes a small recording and goes the way of every recording: aligned, filtered, reduced to an
+Each window is a part of the growing recording and goes the way of every recording: aligned, filtered, reduced to an
 information factor, which is merged with that of the windows before. Filters need data on both sides of a row, so
-windows overlap by what they need. The answer at the end owes nothing to this: it is made anew from all raw Blocks.
+windows overlap by what they need. The answer at the end owes nothing to this: it is made anew from the whole recording.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daq.record import Writer, layout
-from daq.record.codec import host_times, rows
-from daq.recording.event import Event, segments
-from drivers.stream import Role, Stream
-from identify.errors import DataError, HeftError
-from identify.recorded import IDENTIFICATION
+from heft.drivers.stream import Role
+from heft.identify.data.from_recording import IDENTIFICATION
+from heft.identify.errors import DataError, HeftError
 
 if TYPE_CHECKING:
-    from identify.consistency import Level
-    from identify.dataset import Processing
-    from identify.problem import Problem
-    from identify.reduction import Information
-    from identify.robot import Robot
+    from heft.daq.recording import Recording
+    from heft.daq.recording.growing import GrowingRecording
+    from heft.identify.bodies.consistency import Level
+    from heft.identify.data import Processing
+    from heft.identify.information.reduction import Information
+    from heft.identify.robot import Robot
 
-__all__ = ["Progress", "Provisional", "Window"]
+__all__ = ["Progress", "Provisional"]
 
-#: New data that make a window [ns], and how much is waited for and kept at most [ns].
+#: New data that make a window [ns], and the longest window [ns].
 WINDOW_NS = 5_000_000_000
 MOST_NS = 60_000_000_000
 #: A stream that lags so much behind the others has fallen silent, and no window waits for it [ns].
 SILENT_NS = 2_000_000_000
 #: Windows between two estimates: a rank is cheap, an estimate is a quarter of a second.
 ESTIMATE_EVERY = 2
-
-
-class _Part(NamedTuple):
-    """Blocks one after the other, encoded, and the host times of their first and last sample [ns]."""
-
-    first_ns: int
-    last_ns: int
-    joined: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Blocks of the measured streams, encoded, and the host times [ns] for identification in them, up to `end_ns`."""
-
-    blocks: dict[str, bytes]
-    streams: tuple[Stream, ...]
-    stretches: tuple[tuple[int, int], ...]
-    end_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,77 +58,70 @@ class Progress:
 
 
 class Provisional:
-    """`take` and `happened` get what arrives; `cut` gives a window when one is due; `reduce` may run in a thread.
+    """Looks at a recording that grows; `progress` may be read from any thread, `look` is for one at a time.
 
-    `robot` is called when it is first needed, there.
+    `robot` is called when it is first needed.
     """
 
-    def __init__(self, robot: Callable[[], Robot], method: str, level: Level) -> None:
+    def __init__(
+        self, growing: GrowingRecording, robot: Callable[[], Robot], method: str, level: Level
+    ) -> None:
+        self._growing = growing
         self._load = robot
         self._method, self._level = method, level
-        self._streams: dict[str, Stream] = {}
-        self._waiting: dict[str, deque[_Part]] = {}
-        self._events: list[Event] = []
-        self._cut_ns: int | None = None
+        self._done_ns: int | None = None  # end of the last window, host time
+        self._needed_ns = 0  # from here on data are needed for the next one
         self._processing: Processing | None = None
         self._information: Information | None = None
         self._windows = 0
         self.progress = Progress()
 
-    def take(self, stream: Stream, joined: bytes) -> None:
-        """Blocks of one stream, one after the other; those of setpoints are not needed."""
-        if stream.role is not Role.MEASURED or not joined:
-            return
-        self._streams[stream.name] = stream
-        waiting = self._waiting.setdefault(stream.name, deque())
-        parts = list(rows(joined, stream))
-        first_ns, last_ns = int(host_times(parts[0])[0, 0]), int(host_times(parts[-1])[-1, -1])
-        waiting.append(_Part(first_ns, last_ns, joined))
-        while waiting and last_ns - waiting[0].last_ns > MOST_NS:
-            waiting.popleft()
+    def look(self) -> bool:
+        """Read on; where that completes a window, add its information to `progress`. Whether it did."""
+        if not self._growing.advance():
+            return False
+        window = self._window(self._growing.recording)
+        if window is None:
+            return False
+        self._reduce(*window)
+        return True
 
-    def happened(self, events: tuple[str, ...]) -> None:
-        """Events as JSON texts, in order."""
-        self._events += [Event.from_json(text.encode()) for text in events]
-
-    def cut(self) -> Window | None:
-        """The next window, None while there is too little for one."""
-        waiting = [found for found in self._waiting.values() if found]
-        if not waiting:
+    def _window(self, recording: Recording) -> tuple[Recording, int] | None:
+        """The next part of the recording and its end [ns], None while there is too little for one."""
+        spans = [
+            span
+            for name, span in self._growing.spans_ns.items()
+            if recording.streams[name].role is Role.MEASURED
+        ]
+        if not spans:
             return None
-        newest_ns = max(found[-1].last_ns for found in waiting)
-        end_ns = min(found[-1].last_ns for found in waiting if newest_ns - found[-1].last_ns < SILENT_NS)
-        start_ns = max(found[0].first_ns for found in waiting)
-        if self._cut_ns is None:
-            self._cut_ns = start_ns
-        stretches = tuple(
-            (max(start_ns, s.start_ns), min(end_ns, s.end_ns))
-            for s in segments(self._events, end_ns)
-            if s.use == IDENTIFICATION and s.start_ns < end_ns and s.end_ns > self._cut_ns
-        )
-        if end_ns - self._cut_ns < WINDOW_NS or not stretches:
+        newest_ns = max(last_ns for _, last_ns in spans)
+        end_ns = min(last_ns for _, last_ns in spans if newest_ns - last_ns < SILENT_NS)
+        if self._done_ns is None:
+            self._done_ns = self._needed_ns = max(first_ns for first_ns, _ in spans)
+        done_ns = self._done_ns
+        starts_ns = [
+            segment.start_ns
+            for segment in recording.segments
+            if segment.use == IDENTIFICATION and segment.start_ns < end_ns and segment.end_ns > done_ns
+        ]
+        if end_ns - done_ns < WINDOW_NS or not starts_ns:
             return None
-        self._cut_ns = end_ns
-        blocks = {
-            name: b"".join(part.joined for part in found if part.last_ns <= end_ns)
-            for name, found in self._waiting.items()
-        }
-        return Window(blocks, tuple(self._streams.values()), stretches, end_ns)
+        self._done_ns = end_ns
+        return recording.part(max(self._needed_ns, end_ns - MOST_NS, starts_ns[0]), end_ns), end_ns
 
-    def reduce(self, window: Window) -> int:
-        """Add a window's information to `progress`; the host time [ns] from which on data are needed again."""
-        from identify.dataset import Dataset, Processing, choose_cutoff
-        from identify.reduction import reduce
+    def _reduce(self, window: Recording, end_ns: int) -> None:
+        """Add a window's information to `progress`."""
+        from heft.identify.data import Dataset, Processing, choose_cutoff
+        from heft.identify.information.reduction import reduce
 
         robot = self._robot
-        with tempfile.TemporaryDirectory(prefix="heft-") as folder:
-            path = _record(window, Path(folder) / "window.mcap")
-            try:
-                data = Dataset.from_recording(path, robot, IDENTIFICATION)
-                processing = self._processing or Processing(cutoff_hz=choose_cutoff(data))
-                information = reduce(robot, data, processing)
-            except DataError:  # too short yet, or the robot does not move
-                return window.end_ns - MOST_NS
+        try:
+            data = Dataset.from_recording(window, robot, IDENTIFICATION)
+            processing = self._processing or Processing(cutoff_hz=choose_cutoff(data))
+            information = reduce(robot, data, processing)
+        except DataError:  # too short yet, or the robot does not move
+            return
         self._processing = processing
         before = self._information
         self._information = information if before is None else before.merge(information)
@@ -161,13 +130,7 @@ class Provisional:
         margin = processing.differentiator(rate_hz).half + len(processing.taps(rate_hz)) // 2
         samples = self.progress.samples + len(data) - 2 * margin
         self.progress = self._judge(self._information, processing, samples)
-        return window.end_ns - int(2e9 * margin / rate_hz)
-
-    def forget(self, start_ns: int) -> None:
-        """Data before that host time are not needed any more."""
-        for waiting in self._waiting.values():
-            while waiting and waiting[0].last_ns < start_ns:
-                waiting.popleft()
+        self._needed_ns = end_ns - int(2e9 * margin / rate_hz)
 
     @cached_property
     def _robot(self) -> Robot:
@@ -175,10 +138,11 @@ class Provisional:
 
     def _judge(self, information: Information, processing: Processing, samples: int) -> Progress:
         """Rank and condition number of the information so far, and now and then an estimate."""
-        from identify.estimators import estimate
-        from identify.estimators.least_squares import covariance
+        from heft.identify.estimation.estimators import estimate
+        from heft.identify.estimation.least_squares import covariance
+        from heft.identify.estimation.problem import Problem
 
-        problem = self._problem(information)
+        problem = Problem.of(self._robot, information, level=self._level)
         ones = np.ones(problem.joints)
         factor, _, _ = problem.stacked(ones)
         condition = problem.base.condition_number(factor)
@@ -198,34 +162,3 @@ class Provisional:
             cutoff_hz=processing.cutoff_hz,
             estimate=values,
         )
-
-    def _problem(self, information: Information) -> Problem:
-        from identify.base import base_parameters
-        from identify.parameters import Layout
-        from identify.problem import Bounds, Problem
-
-        return Problem(
-            information=information,
-            base=base_parameters(self._robot),
-            layout=Layout(self._robot.parameter_names),
-            level=self._level,
-            prior=self._robot.prior,
-            boxes=self._robot.boxes,
-            bounds=Bounds(total_mass=self._robot.total_mass),
-            spread=self._robot.spread,
-        )
-
-
-def _record(window: Window, path: Path) -> Path:
-    """The window as a recording of its own."""
-    with path.open("xb", buffering=0) as raw:
-        writer = Writer(raw, 0)
-        for stream in window.streams:
-            writer.describe(stream)
-            writer.encoded(stream, window.blocks[stream.name])
-        for stretch in window.stretches:
-            for name, t_ns in zip((layout.SEGMENT_START, layout.SEGMENT_END), stretch, strict=True):
-                facts = {"t_ns": t_ns, "name": name, "segment": "", "use": IDENTIFICATION}
-                writer.event(t_ns, json.dumps(facts))
-        writer.finish()
-    return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -10,20 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from daq.archive.client import ArchiveClient
-from daq.archive.messages import Description, Ending
-from daq.bus.endpoint import Endpoint
-from daq.errors import BusError
-from drivers.clock import Clock
-from identify.errors import HeftError
-from identify.recorded import identify_recordings
-from identify.worker.background import in_background
-from identify.worker.follower import BEAT_S, Follower
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.errors import BusError
+from heft.daq.following.client import FollowClient
+from heft.daq.following.messages import Ending, SessionInfo
+from heft.daq.recording import Recording
+from heft.drivers.clock import Clock
+from heft.identify.errors import HeftError
+from heft.identify.fit import identify_recordings
+from heft.identify.worker.follower import Follower
 
 if TYPE_CHECKING:
-    from identify.consistency import Level
-    from identify.result import Result
-    from identify.robot import Robot
+    from heft.identify.bodies.consistency import Level
+    from heft.identify.result import Result
+    from heft.identify.robot import Robot
 
 __all__ = ["RESULT", "Verdict", "Worker"]
 
@@ -40,13 +39,13 @@ class Verdict:
     """What became of a session.
 
     ended    how it ended; None where the acquisition died
-    spool    its recording on the worker's disk
+    path     its recording on the worker's disk
     result   the answer, None where there is none; `reason` says why
     """
 
-    session: Description
+    session: SessionInfo
     ended: Ending | None
-    spool: Path
+    path: Path
     result: Result | None = None
     reason: str = ""
 
@@ -62,7 +61,7 @@ class Verdict:
 
 
 class Worker:
-    """Follows the sessions whose archive is at an endpoint, and keeps all it needs under `out`.
+    """Follows the sessions that serve followers at an endpoint, and keeps all it needs under `out`.
 
         async for verdict in Worker(endpoint, Path("work"), RealClock()).sessions():
             verdict.result
@@ -73,12 +72,12 @@ class Worker:
     name     under which it is known on the bus
     robot    to identify; None: the one that travels with the session
     gone_s   no answer for so long: the acquisition has died
-    begin    told of every session that is followed
+    begin    called with every session that is followed
     """
 
     def __init__(
         self,
-        archive: Endpoint,
+        endpoint: Endpoint,
         out: Path,
         clock: Clock,
         *,
@@ -87,9 +86,9 @@ class Worker:
         method: str = "sdp",
         level: Level = "full",
         gone_s: float = 10.0,
-        begin: Callable[[Description], None] | None = None,
+        begin: Callable[[SessionInfo], None] | None = None,
     ) -> None:
-        self._endpoint = archive
+        self._endpoint = endpoint
         self._out = out
         self._clock = clock
         self._name = name
@@ -102,33 +101,33 @@ class Worker:
     async def sessions(self) -> AsyncIterator[Verdict]:
         """What became of each session, for ever."""
         answered: set[str] = set()
-        async with ArchiveClient(self._endpoint, self._name, timeout_s=ANSWER_S) as archive:
+        async with FollowClient(self._endpoint, self._name, timeout_s=ANSWER_S) as client:
             while True:
                 try:
-                    session = await archive.describe()
+                    session = await client.describe()
                 except BusError:
                     session = None
                 if session is None or session.session in answered or self._is_answered(session):
                     await self._clock.sleep_until(self._clock.now_ns() + ASK_NS)
                     continue
-                verdict = await self._follow(archive, session)
+                verdict = await self._follow(client, session)
                 if verdict.ended is not None:  # else it may come back
                     answered.add(session.session)
                 yield verdict
 
-    def _folder(self, session: Description) -> Path:
+    def _folder(self, session: SessionInfo) -> Path:
         return self._out / session.session
 
-    def _is_answered(self, session: Description) -> bool:
+    def _is_answered(self, session: SessionInfo) -> bool:
         """By a worker before this one."""
         folder = self._folder(session)
         return (folder / RESULT).exists() and (folder / f"{session.name}.mcap").exists()
 
-    async def _follow(self, archive: ArchiveClient, session: Description) -> Verdict:
+    async def _follow(self, client: FollowClient, session: SessionInfo) -> Verdict:
         if self._begin is not None:
             self._begin(session)
         follower = Follower(
-            archive,
+            client,
             session,
             self._folder(session),
             self._clock,
@@ -143,29 +142,26 @@ class Worker:
         await follower.leave()
         return verdict
 
-    async def _judge(self, follower: Follower, session: Description, ended: Ending | None) -> Verdict:
-        """The final pass over all raw Blocks, by the same code as from any recording."""
+    async def _judge(self, follower: Follower, session: SessionInfo, ended: Ending | None) -> Verdict:
+        """The result of the whole recording, by the same code as from any recording."""
         if ended is not None and ended.state != DONE and not session.replay:
             why = f"the session was {ended.state} ({ended.reason}) and is not identified by itself; "
-            why += f"`heft identify {follower.spool}` does it"
-            return Verdict(session, ended, follower.spool, reason=why)
-        work = partial(
-            identify_recordings, [follower.spool], robot=self._robot, method=self._method, level=self._level
-        )
-        identifying = asyncio.create_task(in_background(work, "identification"), name="identification")
+            why += f"`heft identify {follower.path}` does it"
+            return Verdict(session, ended, follower.path, reason=why)
+        work = partial(self._identify, follower.path)
         try:
-            while not identifying.done():
-                await asyncio.wait({identifying}, timeout=BEAT_S)
-                await follower.beat()
-            result = identifying.result()
+            result = await follower.meanwhile(work, "identification")
         except HeftError as exc:
-            return Verdict(session, ended, follower.spool, reason=str(exc))
-        finally:
-            identifying.cancel()
+            return Verdict(session, ended, follower.path, reason=str(exc))
         self._write(result, self._folder(session))
         self._write(result, self._out)
         why = "" if ended is not None else "the acquisition has died: this is from what had arrived"
-        return Verdict(session, ended, follower.spool, result, why)
+        return Verdict(session, ended, follower.path, result, why)
+
+    def _identify(self, path: Path) -> Result:
+        return identify_recordings(
+            [Recording.open(path)], robot=self._robot, method=self._method, level=self._level
+        )
 
     def _write(self, result: Result, folder: Path) -> None:
         """Whole or not at all."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from daq.clock import HostClock, ManualClock, RealClock, SimulatedClock
+from heft.daq.clock import HostClock, ManualClock, RealClock, SimulatedClock
 
 MS = 1_000_000
 Log = list[tuple[int, str]]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from identify.base import base_parameters
-from identify.robot import Robot
+from heft.identify.robot import Robot
+from heft.identify.robot.base import base_parameters
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "robots"
 

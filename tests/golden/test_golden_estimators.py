@@ -5,22 +5,22 @@ import re
 import numpy as np
 import pytest
 
-from identify.base import BaseParameters
-from identify.consistency import consistency
-from identify.estimators import estimate
-from identify.estimators.check import check_base
-from identify.estimators.correct import correct_base
-from identify.estimators.feasible import Margin
-from identify.inertia import (
+from heft.identify.bodies import (
     grid,
     inertia_about_com,
     mass_point_matrix,
     pseudo_inertia,
     second_moment_about_com,
 )
-from identify.parameters import Layout, parameter_names
-from identify.problem import Problem
-from identify.reduction import Information
+from heft.identify.bodies.consistency import consistency
+from heft.identify.bodies.parameters import Layout, parameter_names
+from heft.identify.estimation.constrained.feasible_set import Margin
+from heft.identify.estimation.estimators import estimate
+from heft.identify.estimation.estimators.check import check_base
+from heft.identify.estimation.estimators.correct import correct_base
+from heft.identify.estimation.problem import Problem
+from heft.identify.information.reduction import Information
+from heft.identify.robot.base import BaseParameters
 
 
 class TestMassPoints:
@@ -157,7 +157,7 @@ def three_links(level: str) -> Problem:
         for sign, link, term in re.findall(r"([+-]?)(\d)([a-z]+)", text):
             row[layout.index(f"link{link}.{term}")] = -1.0 if sign == "-" else 1.0
     leads = tuple(int(np.flatnonzero(row)[0]) for row in K)
-    base = BaseParameters(COMBINATIONS, layout.names, K, leads, np.zeros((30, 0)), {})
+    base = BaseParameters(COMBINATIONS, layout.names, K, leads, {})
     nothing = Information(np.zeros((1, 31, 31)), np.array([1]), layout.names)
     return Problem(nothing, base, layout, level=level)  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from identify import Dataset, Result, Robot, fit
+from heft.identify import Dataset, Result, Robot, fit
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs" / "robots"

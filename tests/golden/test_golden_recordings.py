@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.signal import butter, filtfilt
 
-from identify import Dataset, Processing, Result, Robot, fit
-from identify.inertia import from_mass_com_inertia
+from heft.identify import Dataset, Processing, Result, Robot, Signals, fit
+from heft.identify.bodies import from_mass_com_inertia
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs" / "robots"
@@ -43,7 +43,8 @@ class TestPanda:
     @pytest.fixture(scope="class")
     @classmethod
     def result(cls, robot, parts) -> Result:
-        return fit(robot, parts[0], processing=Processing(10.0, window="butterworth"), validate=parts[1])
+        signals = Signals(Processing(10.0, window="butterworth"))
+        return fit(robot, parts[0], signals=signals, validate=parts[1])
 
     def test_unseen_torque_is_predicted(self, result) -> None:
         assert result.level == "full"
@@ -61,7 +62,7 @@ class TestPanda:
             robot,
             parts[0],
             method=method,
-            processing=Processing(10.0, window="butterworth"),
+            signals=Signals(Processing(10.0, window="butterworth")),
             validate=parts[1],
         )
         assert found.fit.total < 0.0139
@@ -115,8 +116,8 @@ class TestPanda:
         assert error == pytest.approx(result.validation.total, rel=0.4)
 
     def test_better_than_the_published_parameters(self, data, robot, parts, result) -> None:
-        from identify.reduction import reduce
-        from identify.result import RelativeError
+        from heft.identify.information.reduction import reduce
+        from heft.identify.result import RelativeError
 
         published = robot.prior.copy()
         for i in range(7):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from identify import Dataset, Result, Robot, fit
+from heft.identify import Dataset, Result, Robot, fit
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "robots"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from daq.config.session import load_session
-from daq.errors import ConfigError, SafetyStop
-from daq.motion.plan import make_plan
 from heft.arming import Arming
-from heft.configs import CONFIGS
+from heft.daq.config.session import load_session
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.errors import ConfigError, SafetyStop
+from heft.daq.motion.plan import make_plan
 from heft.main import main
 from heft.priority import ahead_of_others
 

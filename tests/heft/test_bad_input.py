@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from daq.record import Writer
-from drivers import Block, Column, Stream
+from heft.daq.record import Writer
+from heft.drivers import Block, Column, Stream
+from heft.identify import Dataset, Robot, fit
 from heft.main import main
 from heft.terminal.model import describe_result
-from identify import Dataset, Robot, fit
 
 ROBOTS = Path(__file__).parents[2] / "configs" / "robots"
 

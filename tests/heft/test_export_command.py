@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from heft.exit_codes import ExitCode
+from heft.identify import Processing, Result, Robot
+from heft.identify.bodies.parameters import Layout
+from heft.identify.result import BaseValues, Parameters, Provenance, RelativeError
+from heft.identify.robot.base import base_parameters
 from heft.main import main
-from identify import Processing, Result, Robot
-from identify.base import base_parameters
-from identify.parameters import Layout
-from identify.result import BaseValues, Parameters, Provenance, RelativeError
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "robots"
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from daq.errors import BusError, CheckError, ConfigError, RecordError, RecordingError, SafetyStop
-from daq.motion.state import State
-from drivers.errors import DeviceFault, DeviceLost, OptionError
 from heft import __version__
+from heft.daq.errors import BusError, CheckError, ConfigError, RecordError, RecordingError, SafetyStop
+from heft.daq.motion.state import State
+from heft.drivers.errors import DeviceFault, DeviceLost, OptionError
 from heft.exit_codes import ExitCode, of_error, of_state
 from heft.main import main
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from heft.identify import Bootstrap, Dataset, Result, Robot, fit
+from heft.identify.certainty.interval import Interval
 from heft.main import main
 from heft.terminal.model import describe_result
-from identify import Dataset, Result, Robot, fit
-from identify.intervals.interval import Interval
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def result() -> Result:
     dq, ddq = np.gradient(q, 1e-3), np.gradient(np.gradient(q, 1e-3), 1e-3)
     tau = robot.torque(q[:, None], dq[:, None], ddq[:, None], robot.prior)
     tau += 0.02 * np.random.default_rng(0).standard_normal(tau.shape)
-    return fit(robot, Dataset.from_arrays(t, q[:, None], tau), "wls", bootstrap=10)
+    return fit(robot, Dataset.from_arrays(t, q[:, None], tau), "wls", bootstrap=Bootstrap(10))
 
 
 def said(result: Result) -> list[str]:

@@ -12,11 +12,11 @@ from typing import Self
 import pytest
 import yaml
 
-from daq.rig import Rig
 from heft import payload_run
-from heft.configs import CONFIGS
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.rig import Rig
 from heft.main import main
-from heft.thinker import Thinker
+from heft.payload_process import PayloadProcess
 
 
 def rig_without(folder: Path, device: str) -> str:
@@ -120,12 +120,12 @@ def test_a_signal_while_it_prepares(
 ) -> None:
     """The process that weighs is still starting: nothing has been opened."""
 
-    class Interrupted(Thinker):
+    class Interrupted(PayloadProcess):
         async def __aenter__(self) -> Self:
             asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), number)
             return await super().__aenter__()
 
-    monkeypatch.setattr(payload_run, "Thinker", Interrupted)
+    monkeypatch.setattr(payload_run, "PayloadProcess", Interrupted)
     assert main(["payload", "--live", str(SESSION), "--out", str(tmp_path / "out")]) == 3
     assert f"{number.name} received; nothing has moved" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

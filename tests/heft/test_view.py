@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from heft.configs import CONFIGS
+from heft.daq.config.shipped import CONFIGS
 from heft.terminal.view import Pace, picture
 
 STREAMS = ("arm.motion", "arm.current", "encoders.position", "wrist.wrench", "gripper.state", "arm.sent")

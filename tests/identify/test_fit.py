@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from identify import Bounds, Dataset, Processing, Robot, fit
-from identify.errors import DataError, ParameterError, ProblemError
-from identify.inertia import from_mass_com_inertia
-from identify.parameters import Layout
-from identify.prior import prior_of
+from heft.identify import Bounds, Dataset, Method, Processing, Robot, Signals, fit
+from heft.identify.bodies import from_mass_com_inertia
+from heft.identify.bodies.parameters import Layout
+from heft.identify.errors import DataError, ParameterError, ProblemError
+from heft.identify.estimation.prior import prior_of
+from heft.identify.fit import _linear_algebra_libraries, one_thread
 
 ROWS = (
     {"alpha": np.pi / 2, "a": 0.0, "d": 0.2, "theta": 0.0},
@@ -60,7 +61,7 @@ def test_several_datasets_count_together(robot) -> None:
 def test_methods_that_go_through_the_samples(robot, method: str) -> None:
     data = motion(robot, noise=0.02)
     options = {"forgetting": 0.99} if method == "recursive" else {}
-    found = fit(robot, [data, motion(robot, 1, noise=0.02)], method=method, cutoff_hz=4.0, options=options)
+    found = fit(robot, [data, motion(robot, 1, noise=0.02)], method=Method(method, options), cutoff_hz=4.0)
     truth = found.base.matrix @ robot.prior
     assert np.linalg.norm(found.base.values - truth) < 0.05 * np.linalg.norm(truth)
 
@@ -73,16 +74,16 @@ def test_progress_runs_to_the_end(robot) -> None:
 
 
 def test_options_reach_the_method(robot) -> None:
-    found = fit(robot, motion(robot), options={"prior_weight": 0.5})
+    found = fit(robot, motion(robot), method=Method("sdp", {"prior_weight": 0.5}))
     assert found.facts["prior_weight"] == 0.5
     assert found.provenance.configuration["options"] == {"prior_weight": 0.5}
     with pytest.raises(ProblemError, match="sdp has no option 'colour'"):
-        fit(robot, motion(robot), options={"colour": "red"})
+        fit(robot, motion(robot), method=Method("sdp", {"colour": "red"}))
 
 
 def test_two_cut_offs_are_one_too_many(robot) -> None:
     with pytest.raises(ProblemError, match="give one of the two"):
-        fit(robot, motion(robot), cutoff_hz=3.0, processing=Processing(cutoff_hz=4.0))
+        fit(robot, motion(robot), cutoff_hz=3.0, signals=Signals(Processing(cutoff_hz=4.0)))
 
 
 def test_bad_input(robot) -> None:
@@ -187,3 +188,20 @@ class TestPrior:
         found = fit(robot, motion(robot), prior=impossible)
         assert any("prior is not consistent" in line for line in found.warnings)
         assert found.consistent
+
+
+def test_one_thread_of_linear_algebra_and_back() -> None:
+    libraries = _linear_algebra_libraries().select(user_api="blas")
+    assert len(libraries) >= 2  # numpy's and scipy's
+
+    def threads() -> list[int]:
+        return [library["num_threads"] for library in libraries.info()]
+
+    with libraries.limit(limits=2):
+        before = threads()
+        with one_thread():
+            assert threads() == [1] * len(before)
+        assert threads() == before
+        with pytest.raises(ZeroDivisionError), one_thread():
+            1 / 0  # noqa: B018
+        assert threads() == before

@@ -3,16 +3,19 @@
 import subprocess
 import sys
 
-import identify
+from heft import identify
 
 
 def test_public_names() -> None:
     assert identify.__all__ == [
+        "Bootstrap",
         "Bounds",
         "Dataset",
+        "Method",
         "Processing",
         "Result",
         "Robot",
+        "Signals",
         "base_parameters",
         "consistency",
         "fit",
@@ -23,15 +26,14 @@ def test_public_names() -> None:
 
 
 def test_functions_are_not_hidden_by_modules_of_the_same_name() -> None:
-    import identify.consistency
-    import identify.fit
+    import heft.identify.fit
 
     assert identify.consistency([1, 0, 0, 0, 1, 0, 1, 0, 0, 1]).ok
-    assert identify.fit.__name__ == "fit"
+    assert heft.identify.fit.__name__ == "fit"
 
 
 def test_importing_identify_brings_in_no_device_and_no_solver() -> None:
-    code = "import sys, identify; print(' '.join(sorted(sys.modules)))"
+    code = "import sys, heft.identify; print(' '.join(sorted(sys.modules)))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
@@ -51,7 +53,7 @@ def test_importing_identify_brings_in_no_device_and_no_solver() -> None:
 
 def test_everything_public_works_without_devices() -> None:
     code = (
-        "import sys, identify\n"
+        "import sys\nfrom heft import identify\n"
         "[getattr(identify, name) for name in identify.__all__]\n"
         "print(' '.join(sorted(sys.modules)))"
     )

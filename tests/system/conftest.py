@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 import yaml
 
-from daq.config.session import load_session
-from daq.errors import RecordingError
-from daq.motion.plan import make_plan
-from daq.recording import Event, Recording
-from heft.configs import CONFIGS
+from heft.daq.config.session import load_session
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.errors import RecordingError
+from heft.daq.motion.plan import make_plan
+from heft.daq.recording import Event, Recording
 from heft.main import main
 
 #: The simulated brakes stop a moving arm within 50 ms; samples arrive up to 10 ms later.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from daq.config import rig as rig_module
-from drivers import registry
-from drivers.registry import Kind
+from heft.daq.config import rig as rig_module
+from heft.drivers import registry
+from heft.drivers.registry import Kind, Transport
 from heft.main import main
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def check_refused(run: Run, message: str) -> None:
 @pytest.fixture(autouse=True)
 def nothing_connects(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused configuration does not get as far as a device."""
-    from drivers.sim.device import SimDevice
+    from heft.drivers.sim.device import SimDevice
 
     async def fail(self: Any) -> None:
         raise AssertionError("a device was opened")
@@ -114,7 +114,7 @@ class PortDevice:
 def test_two_devices_on_one_port(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds: Mapping[str, Kind] = {
         **registry.KINDS,
-        "probe": Kind(f"{__name__}:PortDevice", "serial", "nothing", port=("port",)),
+        "probe": Kind(f"{__name__}:PortDevice", Transport.SERIAL, "nothing", port=("port",)),
     }
     monkeypatch.setattr(registry, "KINDS", kinds)
     monkeypatch.setattr(rig_module, "KINDS", kinds)
@@ -213,7 +213,10 @@ def test_a_move_with_too_few_joints(bench: Bench) -> None:
 
 def test_real_devices_do_not_run_faster(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_driver_class", _class_or(PortDevice, registry._driver_class))
-    kinds = {**registry.KINDS, "probe": Kind("nowhere:PortDevice", "serial", "nothing", port=("port",))}
+    kinds = {
+        **registry.KINDS,
+        "probe": Kind("nowhere:PortDevice", Transport.SERIAL, "nothing", port=("port",)),
+    }
     monkeypatch.setattr(rig_module, "KINDS", kinds)
     bench.rig["devices"] = {"left": {"kind": "probe", "port": "/dev/ttyUSB0"}}
     del bench.rig["simulation"]

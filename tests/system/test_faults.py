@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from drivers.block import Validity
+from heft.drivers.block import Validity
 
 if TYPE_CHECKING:
     from tests.system.conftest import Bench, Run

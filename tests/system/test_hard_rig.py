@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from heft.identify.result import load
 from heft.main import main
-from identify.result import load
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

@@ -21,14 +21,14 @@ def modules_after(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import identify",
-        "import daq.recording; daq.recording.Recording",
-        "import daq.trajectory",
-        "import daq.topics",
-        "import daq.config",
-        "import daq.bus",
-        "import drivers; drivers.Block",
-        "from drivers.registry import KINDS",
+        "import heft.identify",
+        "import heft.daq.recording; heft.daq.recording.Recording",
+        "import heft.daq.trajectory",
+        "import heft.daq.topics",
+        "import heft.daq.config",
+        "import heft.daq.bus",
+        "import heft.drivers; heft.drivers.Block",
+        "from heft.drivers.registry import KINDS",
     ],
 )
 def test_reading_and_identifying_needs_no_bus_no_devices_and_no_simulator(statement: str) -> None:
@@ -37,9 +37,11 @@ def test_reading_and_identifying_needs_no_bus_no_devices_and_no_simulator(statem
 
 @pytest.mark.parametrize("name", ["Robot", "Dataset", "fit", "base_parameters", "consistency"])
 def test_nor_do_the_public_names_of_identify(name: str) -> None:
-    assert modules_after(f"from identify import {name}") & HEAVY == set()
+    assert modules_after(f"from heft.identify import {name}") & HEAVY == set()
 
 
-@pytest.mark.parametrize("statement", ["import heft", "import drivers", "import daq", "import daq.recording"])
+@pytest.mark.parametrize(
+    "statement", ["import heft", "import heft.drivers", "import heft.daq", "import heft.daq.recording"]
+)
 def test_pinocchio_and_cvxpy_belong_to_identify(statement: str) -> None:
     assert modules_after(statement) & {"pinocchio", "cvxpy"} == set()

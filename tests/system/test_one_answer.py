@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from daq.record import Writer
-from daq.record.codec import encode
-from daq.recording import Recording
+from heft.daq.record import Writer
+from heft.daq.recording import Recording
 from heft.main import main
 
 pytestmark = pytest.mark.xdist_group("one answer")  # the tests share recordings; make them once
@@ -163,7 +162,7 @@ def cut(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
                         request_ns=None if block.request_ns is None else block.request_ns[a:b],
                         ticks=None if block.ticks is None else block.ticks[a:b],
                     )
-                    writer.encoded(stream, encode(part))
+                    writer.block(part)
         for text in original.event_texts:
             writer.event(json.loads(text.data)["t_ns"], text.data.decode())
         for name, note in original.metadata.items():
@@ -201,6 +200,7 @@ def test_a_result_is_reproduced_or_what_differs_is_said(session: Session, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 def test_live_in_real_time(session: Session, tmp_path: Path) -> None:
     made, said = live(session.bench, "1")
@@ -210,6 +210,7 @@ def test_live_in_real_time(session: Session, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("speed", ["1", "5"])
 def test_replay_at_its_own_time_and_faster(session: Session, tmp_path: Path, speed: str) -> None:
@@ -221,6 +222,7 @@ def test_replay_at_its_own_time_and_faster(session: Session, tmp_path: Path, spe
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 def test_a_worker_over_tcp_that_is_killed_and_started_again(
     session: Session, tmp_path: Path, processes: list[subprocess.Popen[str]]
@@ -228,9 +230,11 @@ def test_a_worker_over_tcp_that_is_killed_and_started_again(
     """It runs in a folder of its own and is given an address, nothing else."""
     bus, out = f"tcp://127.0.0.1:{free_port()}", tmp_path / "elsewhere"
     out.mkdir()
-    replay = start(processes, "replay", str(session.file), "--speed", "2", "--bus", bus)
     follow = ["worker", "--bus", bus, "--out", "work", "--once"]
     killed = start(processes, *follow, cwd=out)
+    assert killed.stdout is not None
+    assert "waiting for a session" in killed.stdout.readline()  # it is loaded: the replay is over in seconds
+    replay = start(processes, "replay", str(session.file), "--speed", "2", "--bus", bus)
     wait_for(lambda: any(p.stat().st_size > 200_000 for p in out.glob("work/*/*.partial")), killed)
     killed.kill()
     killed.wait()
@@ -242,6 +246,7 @@ def test_a_worker_over_tcp_that_is_killed_and_started_again(
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_run_whose_worker_is_killed_or_stalls_identifies_from_the_recording(

@@ -35,7 +35,6 @@ def test_every_linked_page_is_there() -> None:
 @pytest.mark.slow
 def test_the_three_uses(tmp_path: Path) -> None:
     """Every `heft` command that stands in a block of its own, one after the other, as fast as it goes."""
-    (tmp_path / "configs").symlink_to(ROOT / "configs")
     commands = [
         line.split() for block in blocks("") for line in block.splitlines() if line.startswith("heft ")
     ]
@@ -56,6 +55,7 @@ def test_the_three_uses(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make run`: exit 0, nothing lost, everything where the README says; and the library's example runs on it."""
     sessions = ROOT / "sessions"
@@ -76,7 +76,6 @@ def test_make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             path.name for path in made.iterdir()
         }
         assert json.loads((made / "result.json").read_text())["rank"] == 69
-        (tmp_path / "configs").symlink_to(ROOT / "configs")
         shutil.copy(made / "wam7_excitation.mcap", tmp_path / "session.mcap")
         monkeypatch.chdir(tmp_path)
         for example in blocks("python"):

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 import yaml
 
-from daq.recording import Recording
-from heft.configs import CONFIGS
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.recording import Recording
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 KINDS = ("cia402", "ati_rdt", "robotiq_2f")
 WAY = [0.3, -0.3, 0.2, 0.4, -0.2, 0.2, 0.2]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-import identify
+from heft import identify
+from heft.daq.recording import Recording
+from heft.identify.data import from_recording
+from heft.identify.result.report import Evidence
 from heft.main import main
-from identify import recorded
-from identify.report import Evidence
 
 pytestmark = pytest.mark.xdist_group("report")  # the tests share recordings; make them once
 
@@ -79,12 +80,10 @@ def folder(new_bench: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> str:
+def browser(missing: Callable[[str], NoReturn]) -> str:
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("no Chromium, and this test must run here: apt-get install chromium")
-        pytest.skip("no Chromium to open the report with: apt-get install chromium")
+        missing("no Chromium to open the report with: apt-get install chromium")
     return found
 
 
@@ -171,7 +170,6 @@ def test_it_prints(browser: str, folder: Path, tmp_path: Path) -> None:
 
 
 def test_identify_writes_it_again_with_figures(folder: Path, tmp_path: Path, capsys: Any) -> None:
-    pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install heft[figures]")
     (file,) = folder.glob("*.mcap")
     assert main(["identify", str(file), "--out", str(tmp_path), "--figures", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
@@ -181,9 +179,9 @@ def test_identify_writes_it_again_with_figures(folder: Path, tmp_path: Path, cap
 
 
 def test_of_a_long_session_the_beginning_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded, "SECTION_NS", 3_000_000_000)
+    monkeypatch.setattr(from_recording, "SECTION_NS", 3_000_000_000)
     (file,) = folder.glob("*.mcap")
-    evidence = Evidence.of_recordings(identify.load(folder / "result.json"), [file])
+    evidence = Evidence.of_recordings(identify.load(folder / "result.json"), [Recording.open(file)])
     assert [motion.use for motion in evidence.motions] == ["unseen", "seen"]
     for motion in evidence.motions:
         assert motion.duration_s == pytest.approx(9.0, abs=0.1)

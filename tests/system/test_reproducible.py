@@ -82,6 +82,7 @@ def test_another_seed_is_another_arm(bench: Bench, quiet: Run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 def test_a_longer_session_under_heavy_load(bench: Bench) -> None:
     bench.fourier(8.0)

@@ -13,7 +13,7 @@ import pytest
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
 
-from heft.configs import default_session
+from heft.commands.run import DEFAULT_SESSION
 
 if TYPE_CHECKING:
     from tests.system.conftest import Bench, Run
@@ -241,7 +241,7 @@ def test_the_stock_readers_decode_joint_states_and_wrenches(run: Run) -> None:
 def test_the_default_session(bench: Bench) -> None:
     """What `make run` runs, as fast as it can: two Fourier segments of 20 s (and their blends), nothing lost."""
     bench.session = {"name": "wam7_excitation"}
-    bench.write = default_session
+    bench.write = lambda: DEFAULT_SESSION
     run = bench.run()
     assert run.code == 0, run.err
     assert run.json["lost"] == 0
@@ -254,6 +254,7 @@ def test_the_default_session(bench: Bench) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 def test_in_real_time(bench: Bench) -> None:
     """Nothing is lost, and every device's clock is found: the host's time runs as the devices' does."""

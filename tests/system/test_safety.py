@@ -17,25 +17,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from daq import topics
-from daq.bus.endpoint import Endpoints
-from daq.bus.stop import StopListener
-from daq.bus.telemetry import Subscriber
-from daq.clock import SimulatedClock
-from daq.config.session import load_session
-from daq.motion.player import Player
-from daq.motion.state import State
-from daq.motion.watch import Watch
-from daq.record.writer import Writer
-from daq.recording import Recording
-from daq.session import halt as halt_module
-from daq.session import session as session_module
-from daq.session.session import Session
-from drivers.errors import CommandError, ConnectError
-from drivers.setpoints import Setpoints
-from drivers.sim.drives import SimDrives
-from drivers.sim.encoders import SimEncoders
-from drivers.sim.wrench import SimWrench
+from heft.daq import topics
+from heft.daq.bus.endpoint import Endpoints
+from heft.daq.bus.stop import StopListener
+from heft.daq.bus.telemetry import Subscriber
+from heft.daq.clock import SimulatedClock
+from heft.daq.config.session import load_session
+from heft.daq.motion.player import Player
+from heft.daq.motion.state import State
+from heft.daq.motion.watch import Watch
+from heft.daq.record.writer import Writer
+from heft.daq.recording import Recording
+from heft.daq.session import halt as halt_module
+from heft.daq.session import motion_control
+from heft.daq.session.session import Session
+from heft.drivers.errors import CommandError, ConnectError
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.sim.drives import SimDrives
+from heft.drivers.sim.encoders import SimEncoders
+from heft.drivers.sim.wrench import SimWrench
 
 if TYPE_CHECKING:
     from tests.system.conftest import Bench, Run
@@ -126,7 +126,7 @@ def delayed(after: int, seconds: float) -> type[Player]:
 
 
 def test_an_underrun_is_a_controlled_stop(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "Player", delayed(200, 2.0))
+    monkeypatch.setattr(motion_control, "Player", delayed(200, 2.0))
     run = bench.run()
     check_stopped(run, 4, r"arm: no setpoint after \d\.\d{4} s; the drives stopped\. Send further ahead")
     played = run.recording.columns("arm.played")
@@ -140,7 +140,7 @@ def test_an_underrun_is_a_controlled_stop(bench: Bench, monkeypatch: pytest.Monk
 
 
 def test_setpoints_that_come_too_late_are_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "Player", delayed(0, 0.6))
+    monkeypatch.setattr(motion_control, "Player", delayed(0, 0.6))
     run = bench.run()
     assert run.code == 4
     assert re.match(r"arm: the first setpoint is due at .*; send further ahead", run.json["reason"])
@@ -268,6 +268,7 @@ async def test_no_session_without_its_stop_channel(bench: Bench, tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_host_that_stalls_stops_the_motion_and_blames_no_device(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,10 +304,10 @@ async def test_a_disk_that_cannot_be_written_stops_the_motion(
     )
     write = Writer.block
 
-    def full(self: Writer, block: Any) -> None:
+    def full(self: Writer, block: Any, data: bytes) -> None:
         if block.stream.name == "arm.motion" and block.sequence > 1000:
             raise OSError(errno.ENOSPC, "No space left on device")
-        write(self, block)
+        write(self, block, data)
 
     monkeypatch.setattr(Writer, "block", full)
     seen: list[str] = []

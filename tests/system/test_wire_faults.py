@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 import yaml
 
-from daq.bus.endpoint import Endpoints
-from daq.clock import RealClock
-from daq.config.session import load_session
-from daq.motion.state import State
-from daq.recording import Recording
-from daq.session.observer import Observer
-from daq.session.session import Session
-from drivers.block import Block
-from drivers.sim.faults import DriveFault, Fault, Silence
-from heft.configs import CONFIGS
+from heft.daq.bus.runtime import private_endpoints
+from heft.daq.clock import RealClock
+from heft.daq.config.session import load_session
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.motion.state import State
+from heft.daq.recording import Recording
+from heft.daq.session.session import Session
+from heft.daq.session.sink import Sink
+from heft.drivers.block import Block
+from heft.drivers.plant.faults import DriveFault, Fault, Silence
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SLACK_S = 1.0  # the motion would go on for three seconds more
 TO = [0.5, -0.9, 0.4, 1.4, -1.4, 0.4, 0.4]
@@ -64,7 +64,7 @@ def rig(kind: str) -> dict[str, Any]:
     return content
 
 
-class Saboteur(Observer):
+class Saboteur(Sink):
     """Injects a fault as soon as the setpoints move."""
 
     def __init__(self, make: Callable[[float], Fault]) -> None:
@@ -76,7 +76,7 @@ class Saboteur(Observer):
         if self.at_ns or block.stream.name != "arm.played" or self.session is None:
             return
         if np.abs(block.si[:, 7:14]).max() > 0.1:
-            world = self.session._rig.world
+            world = self.session.rig.world
             fault = self._make(world.now())
             self.at_ns = world.nanoseconds(fault.at_s)
             world.inject(fault)
@@ -109,13 +109,13 @@ async def test_motion_stops_and_the_device_is_named(
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(part), encoding="utf-8")
     make, says, within_s = FAULTS[what]
     saboteur = Saboteur(make)
-    with Endpoints.private() as endpoints:
+    with private_endpoints() as endpoints:
         session = Session(
             load_session(tmp_path / "session.yaml"),
             clock=steady_clock(),
             out=tmp_path / "out",
             endpoints=endpoints,
-            observers=[saboteur],
+            sinks=[saboteur],
         )
         saboteur.session = session
         outcome = await session.run()
@@ -125,7 +125,7 @@ async def test_motion_stops_and_the_device_is_named(
     recording = Recording.open(outcome.file)
     (stopping,) = [e for e in recording.events if e.facts.get("state") == "stopping"]
     assert (stopping.t_ns - saboteur.at_ns) * 1e-9 < within_s + SLACK_S
-    world = session._rig.world
+    world = session.rig.world
     end = np.array([world.now()])
     assert np.abs(world.motor(end).v).max() < 0.01, "the arm still moves"
     travelled = np.abs(world.motor(end).q[0] - np.array(TO)).max()

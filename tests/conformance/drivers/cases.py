@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drivers.block import Block
-from drivers.emulators.bench import Bench
+from heft.drivers.block import Block
+from heft.drivers.plant.bench import Bench
 
 __all__ = ["CASES", "Case"]
 
@@ -52,7 +52,6 @@ class Case:
     patient: Mapping[str, Any] = field(default_factory=lambda: {"timeout_s": 1.0})
     axes: tuple[str, ...] = ("joint1", "joint2")
     posture: tuple[float, ...] = (0.3, -1.2)
-    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 QUIET = dict.fromkeys(

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daq.clock import RealClock
-from drivers import emulators, registry
-from drivers.block import Block
-from drivers.clock import Clock
-from drivers.driver import Context, Driver
-from drivers.emulators.bench import Bench
-from drivers.emulators.emulator import Emulator
+from heft.daq.clock import RealClock
+from heft.drivers import registry
+from heft.drivers.block import Block
+from heft.drivers.clock import Clock
+from heft.drivers.driver import Context, Driver
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.plant.bench import Bench
+from heft.drivers.registry import KINDS
 
 
 def _cases() -> ModuleType:
@@ -57,10 +58,10 @@ class Stand:
 
     def elsewhere(self, **options: Any) -> Driver:
         """A driver that speaks to where its options say."""
-        model = registry.options_model(self.kind)
+        model = registry.driver_options(self.kind)
         chosen = model.model_validate({**self.case.driver, **options})
-        context = Context(self.clock, axes=self.case.axes, extras=self.case.extras)
-        return registry.create(self.kind, "device", chosen, context)
+        context = Context(self.clock, axes=self.case.axes)
+        return registry.create_driver(self.kind, "device", chosen, context)
 
     def inject(self, kind: type[Any], **facts: Any) -> None:
         """A fault of the device, from now on."""
@@ -77,7 +78,7 @@ class Stand:
 Make = Callable[..., Any]
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=[name for name, kind in KINDS.items() if not kind.simulated])
 def kind(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -96,9 +97,9 @@ def stand(kind: str, case: Any) -> Make:
     async def make(**options: Any) -> AsyncIterator[Stand]:
         clock = RealClock()
         plant = Bench(clock, axes=case.axes, posture=np.array(case.posture), sway_hz=0.02)
-        model = emulators.options_model(kind)
+        model = registry.emulator_options(kind)
         chosen = model.model_validate({**case.emulator, **options})
-        async with emulators.create(kind, "device", chosen, plant) as emulator:
+        async with registry.create_emulator(kind, "device", chosen, plant) as emulator:
             await asyncio.sleep(0.01)  # all its tasks have begun
             yield Stand(kind, case, clock, plant, emulator)
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daq.ticks import Unwrapper
-from drivers.block import Block, Validity
-from drivers.driver import Driver
-from drivers.emulators.can_wire import CanWire
-from drivers.emulators.wire_faults import BusOff, Status, Truncate
-from drivers.errors import ConnectError, DeviceLost
-from drivers.sim.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
+from heft.daq.stamps.ticks import Unwrapper
+from heft.drivers.block import Block, Validity
+from heft.drivers.driver import Driver
+from heft.drivers.emulators.wires.can_wire import CanWire
+from heft.drivers.emulators.wires.wire_faults import BusOff, Status, Truncate
+from heft.drivers.errors import ConnectError, DeviceLost
+from heft.drivers.plant.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
 
 
 def numbers(blocks: list[Block]) -> np.ndarray[Any, Any]:

@@ -14,20 +14,15 @@ from typing import Any
 
 import pytest
 
-from daq.clock import RealClock
-from drivers.clock import Clock
-from drivers.transports import (
-    CanFrame,
-    CanLink,
-    CanSettings,
-    PtyPort,
-    SerialPort,
-    Transport,
-    UdpLink,
-    loopback_bytes,
-    loopback_can,
-    loopback_datagrams,
-)
+from heft.daq.clock import RealClock
+from heft.drivers.clock import Clock
+from heft.drivers.transports.can_bus import CanSettings
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.can_link import CanLink
+from heft.drivers.transports.pty_port import PtyPort
+from heft.drivers.transports.serial_port import SerialPort
+from heft.drivers.transports.transport import Transport
+from heft.drivers.transports.udp import UdpLink
 
 Ends = tuple[Transport[Any, Any], Transport[Any, Any]]
 _serial_numbers = itertools.count()
@@ -48,8 +43,8 @@ class Line:
     item: Callable[[int], Any]
     whole: bool
     notices: str
-    bad: Callable[[Clock], Transport[Any, Any]] | None
-    says: str = ""
+    bad: Callable[[Clock], Transport[Any, Any]]
+    says: str
 
 
 def text(n: int) -> bytes:
@@ -95,16 +90,6 @@ def can_multicast(clock: Clock) -> AbstractAsyncContextManager[Ends]:
     return can(clock, CanSettings("udp_multicast", "239.74.163.2", options=options))
 
 
-def loopback(pair: Callable[..., Ends]) -> Callable[[Clock], AbstractAsyncContextManager[Ends]]:
-    @asynccontextmanager
-    async def make(clock: Clock) -> AsyncIterator[Ends]:
-        near, far = pair("wrist", clock)
-        async with far:
-            yield near, far
-
-    return make
-
-
 LINES = {
     "serial": Line(
         serial,
@@ -138,20 +123,11 @@ LINES = {
         bad=lambda clock: CanLink("wrist", clock, CanSettings("udp_multicast", "192.0.2.1")),
         says=r"wrist: cannot open CAN udp_multicast 192.0.2.1: .*must be an IPv4 multicast address",
     ),
-    "loopback_bytes": Line(loopback(loopback_bytes), text, whole=True, notices="at once", bad=None),
-    "loopback_datagrams": Line(loopback(loopback_datagrams), text, whole=True, notices="at once", bad=None),
-    "loopback_can": Line(loopback(loopback_can), frame, whole=True, notices="at once", bad=None),
 }
 
 
 @pytest.fixture(params=LINES)
 def line(request: pytest.FixtureRequest) -> Line:
-    return LINES[request.param]
-
-
-@pytest.fixture(params=[name for name, line in LINES.items() if line.bad is not None])
-def fallible_line(request: pytest.FixtureRequest) -> Line:
-    """A line in memory can always be opened; the others not."""
     return LINES[request.param]
 
 

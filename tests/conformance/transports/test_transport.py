@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from drivers import Clock
-from drivers.errors import ConnectError, DeviceLost
-from drivers.transports import CanFrame, Transport
+from heft.drivers import Clock
+from heft.drivers.errors import ConnectError, DeviceLost
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.transport import Transport
 
 
 def content(item: Any) -> Any:
@@ -156,11 +157,11 @@ async def test_a_lost_peer(line: Any, clock: Clock) -> None:
 
 
 async def test_what_cannot_be_opened_says_why_and_what_to_do(
-    fallible_line: Any, clock: Clock, held: Callable[[], Any]
+    line: Any, clock: Clock, held: Callable[[], Any]
 ) -> None:
     before = held()
-    with pytest.raises(ConnectError, match=fallible_line.says) as refused:
-        await fallible_line.bad(clock).__aenter__()
+    with pytest.raises(ConnectError, match=line.says) as refused:
+        await line.bad(clock).__aenter__()
     assert refused.value.device == "wrist"
     assert refused.value.__cause__ is not None
     assert held() == before

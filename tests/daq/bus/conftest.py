@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from daq.bus import Endpoints
-from drivers import Block, Column, Stream
+from heft.daq.bus import Endpoints, private_endpoints
+from heft.drivers import Block, Column, Stream
 
 MakeBlock = Callable[..., Block]
 
 
 @pytest.fixture
 def endpoints() -> Iterator[Endpoints]:
-    with Endpoints.private() as endpoints:
+    with private_endpoints() as endpoints:
         yield endpoints
 
 

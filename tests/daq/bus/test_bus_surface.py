@@ -10,22 +10,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import daq.bus
-from daq.bus import Publisher
-from drivers import Block
+import heft.daq.bus
+from heft.daq.bus import Publisher
+from heft.drivers import Block
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "bus.md"
 
 
 def test_every_public_name_is_there() -> None:
-    names = daq.bus.__all__
+    names = heft.daq.bus.__all__
     assert names == sorted(names, key=lambda name: (name[0].islower(), name))
     for name in names:
-        assert getattr(daq.bus, name) is not None
+        assert getattr(heft.daq.bus, name) is not None
 
 
 def test_names_of_topics_need_no_zmq() -> None:
-    program = "import sys, daq.topics, daq.bus; print('zmq' in sys.modules)"
+    program = "import sys, heft.daq.topics, heft.daq.bus; print('zmq' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import zmq
 
-from daq.bus import ControlClient, ControlServer, Endpoints, Reply, Request, setpoint_codec
-from daq.bus.channel import Channel
-from daq.clock import SimulatedClock
-from daq.errors import BusError, RemoteError
-from drivers import Setpoints
-from drivers.errors import CommandError
+from heft.daq.bus import ControlClient, ControlServer, Endpoints, Reply, Request, setpoint_codec
+from heft.daq.bus.channel import Channel
+from heft.daq.clock import SimulatedClock
+from heft.daq.errors import BusError, RemoteError
+from heft.drivers import Setpoints
+from heft.drivers.errors import CommandError
 
 
 def chunk(sequence: int = 0, n: int = 5) -> Setpoints:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from pathlib import Path
-
 import pytest
 
-from daq.bus import ControlClient, ControlServer, Endpoint, Endpoints, StopListener, send_stop
-from daq.errors import BusError
+from heft.daq.bus import ControlClient, ControlServer, Endpoint, Endpoints, StopListener, send_stop
+from heft.daq.errors import BusError
 
 LOCAL = [
     "ipc:///run/heft/x",
@@ -74,11 +70,3 @@ async def test_control_and_stop_refuse_what_others_can_reach(text: str) -> None:
     assert Endpoints(telemetry=Endpoint.parse(text), control=local, stop=local).telemetry == Endpoint.parse(
         text
     )
-
-
-def test_private_endpoints_are_in_a_folder_of_this_user_alone() -> None:
-    with Endpoints.private(telemetry="tcp://*:0") as endpoints:
-        folder = Path(endpoints.control.address).parent
-        assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
-        assert endpoints.telemetry.scheme == "tcp"
-    assert not folder.exists()

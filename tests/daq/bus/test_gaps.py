@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daq.bus.gaps import Gaps
+from heft.daq.bus.gaps import Gaps
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["got", "lost", "counts", "counts lost"]))))

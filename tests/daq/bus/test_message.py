@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from daq.bus.message import Descriptions, Header, decode, encode_block, encode_json
-from daq.errors import BusError
-from daq.record import codec
-from drivers import Block, Column, Role, Stream
+from heft.daq.bus.message import Descriptions, Header, decode, encode_block, encode_json
+from heft.daq.errors import BusError
+from heft.daq.record import codec
+from heft.drivers import Block, Column, Role, Stream
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

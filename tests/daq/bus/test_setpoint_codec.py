@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from daq.bus import setpoint_codec
-from drivers import Setpoints
-from drivers.errors import ProtocolError
+from heft.daq.bus import setpoint_codec
+from heft.drivers import Setpoints
+from heft.drivers.errors import ProtocolError
 
 
 @st.composite

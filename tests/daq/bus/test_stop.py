@@ -8,9 +8,9 @@ import sys
 import pytest
 import zmq
 
-from daq.bus import ControlClient, ControlServer, Endpoints, Request, StopListener, send_stop
-from daq.bus.channel import Channel
-from daq.errors import BusError
+from heft.daq.bus import ControlClient, ControlServer, Endpoints, Request, StopListener, send_stop
+from heft.daq.bus.channel import Channel
+from heft.daq.errors import BusError
 
 
 async def test_a_stop_is_acknowledged_and_gives_its_reason(endpoints: Endpoints) -> None:
@@ -53,7 +53,10 @@ async def test_a_stop_does_not_wait_behind_control(endpoints: Endpoints) -> None
 
 
 async def test_another_process_may_stop(endpoints: Endpoints) -> None:
-    program = "import asyncio, sys; from daq.bus import send_stop; asyncio.run(send_stop(sys.argv[1], 'from outside'))"
+    program = (
+        "import asyncio, sys; from heft.daq.bus import send_stop; "
+        "asyncio.run(send_stop(sys.argv[1], 'from outside'))"
+    )
     async with StopListener(endpoints.stop) as listener:
         sender = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(endpoints.stop))
         assert await listener.wait() == "from outside"

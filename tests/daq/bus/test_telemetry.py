@@ -12,10 +12,10 @@ import pytest
 import zmq
 import zmq.asyncio
 
-from daq import topics
-from daq.bus import Endpoints, Message, Publisher, Subscriber
-from daq.errors import BusError
-from drivers import Block
+from heft.daq import topics
+from heft.daq.bus import Endpoints, Message, Publisher, Subscriber, private_endpoints
+from heft.daq.errors import BusError
+from heft.drivers import Block
 
 MakeBlock = Callable[..., Block]
 
@@ -42,7 +42,7 @@ async def drain(subscriber: Subscriber, until: int) -> list[Message]:
 @pytest.mark.parametrize("telemetry", [None, "tcp://127.0.0.1:*"])
 async def test_blocks_and_values_arrive_in_order(make_block: MakeBlock, telemetry: str | None) -> None:
     async with AsyncExitStack() as stack:
-        endpoint = stack.enter_context(Endpoints.private(telemetry=telemetry)).telemetry
+        endpoint = stack.enter_context(private_endpoints(telemetry=telemetry)).telemetry
         publisher = await stack.enter_async_context(Publisher(endpoint, session="s1", replay=True))
         subscriber = await stack.enter_async_context(Subscriber(publisher.endpoint))
         first = await joined(publisher, subscriber)
@@ -161,7 +161,7 @@ async def test_a_publisher_that_comes_back_is_no_loss(endpoints: Endpoints) -> N
 
 READER = """
 import asyncio, json, sys
-from daq.bus import Subscriber
+from heft.daq.bus import Subscriber
 async def main():
     async with Subscriber(sys.argv[1], ["block/"]) as subscriber:
         message = await subscriber.receive()
@@ -254,7 +254,7 @@ async def test_a_patient_publisher_loses_nothing_to_a_slow_subscriber(
 async def test_a_subscriber_that_stalls_does_not_hold_up_a_patient_publisher_for_ever(
     make_block: Callable[..., Block], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("daq.bus.telemetry.STALLED_S", 0.1)
+    monkeypatch.setattr("heft.daq.bus.telemetry.STALLED_S", 0.1)
     async with (
         Publisher("tcp://127.0.0.1:*", patient=True, high_water=2) as publisher,
         Subscriber(publisher.endpoint, [topics.BLOCKS], high_water=2) as subscriber,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daq.config import load_rig, load_robot, load_session
-from daq.errors import ConfigError
+from heft.daq.config import load_rig, load_robot, load_session
+from heft.daq.errors import ConfigError
 
 JOINT = "{position: [-1, 1], velocity: 1, acceleration: 1, torque: 1}"
 
@@ -72,6 +72,39 @@ def test_numbers_that_no_session_has(step: str, said: str, tmp_path: Path) -> No
     with pytest.raises(ConfigError, match=f"^{path}:4: {said}") as caught:
         load_session(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("{name: a, furier: {seed: 1}}", ["steps.0.furier: unknown key; remove it or correct its spelling"]),
+        ("{name: a}", ["steps.0: a step does one of fourier, move, wait, grip, release; this one has none"]),
+        ("{wait: 1}", ["steps.0.name: missing; add this key"]),
+        ("{name: a, wait: 1, vigour: 2}", ["steps.0.vigour: unknown key; remove it or correct its spelling"]),
+        (
+            "{name: a, move: {too: [1]}}",
+            [
+                "steps.0.move.to: missing; add this key",
+                "steps.0.move.too: unknown key; remove it or correct its spelling",
+            ],
+        ),
+        (
+            "{name: a, use: fun, grip: 7}",
+            [
+                "steps.0.use: Input should be 'identification', 'validation', 'payload' or 'motion', got 'fun'",
+                "steps.0.grip: Input should be a valid string, got 7",
+            ],
+        ),
+        ("{name: a, release: false}", ["steps.0.release: Input should be True, got False"]),
+        ("sway", ["steps.0: Input should be a valid dictionary or instance of Step, got 'sway'"]),
+    ],
+)
+def test_mistakes_in_a_step(step: str, said: list[str], tmp_path: Path) -> None:
+    """The key is the one in the file, with its line, whatever kind of step it is."""
+    path = write(tmp_path, "s.yaml", f"name: s\nrig: r.yaml\nsteps:\n  - {step}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_session(path)
+    assert str(caught.value).splitlines() == [f"{path}:4: {line}" for line in said]
 
 
 def test_an_unknown_kind_of_device_lists_the_known_ones(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daq.config.objects import load_object, load_objects
-from daq.errors import ConfigError
+from heft.daq.config.objects import load_object, load_objects
+from heft.daq.errors import ConfigError
 
 OBJECTS = Path(__file__).parents[3] / "configs" / "objects"
 

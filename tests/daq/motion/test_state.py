@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daq.motion.state import State, StateMachine
+from heft.daq.motion.state import State, StateMachine
 
 
 def test_the_way_of_a_good_session_is_told_step_by_step() -> None:
@@ -22,6 +22,20 @@ def test_a_step_that_the_diagram_does_not_have_is_refused(target: State) -> None
     machine = StateMachine(lambda state, reason: None)
     with pytest.raises(RuntimeError, match=f"from idle to {target}"):
         machine.enter(target)
+
+
+@pytest.mark.parametrize("state", [State.DONE, State.ABORTED, State.FAILED])
+def test_it_ends_from_rest_only(state: State) -> None:
+    machine = StateMachine(lambda state, reason: None)
+    machine.finish(state, "before anything was connected")
+    assert machine.state is state
+    machine = StateMachine(lambda state, reason: None)
+    machine.enter(State.CONNECTED)
+    with pytest.raises(RuntimeError, match=f"as {state} when it is connected"):
+        machine.finish(state, "")
+    machine.enter(State.STOPPING)
+    machine.finish(state, "")
+    assert machine.state is state
 
 
 def test_a_final_state_is_final() -> None:

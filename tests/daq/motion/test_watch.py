@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from daq.config.robot import JointConfig
-from daq.config.session import WatchConfig
-from daq.errors import SafetyStop
-from daq.motion.watch import Watch
-from drivers.block import Block, Validity
-from drivers.errors import DeviceLost
-from drivers.setpoints import Setpoints
-from drivers.stream import Column, Stream
+from heft.daq.config.robot import JointConfig
+from heft.daq.config.session import WatchConfig
+from heft.daq.errors import SafetyStop
+from heft.daq.motion.watch import Watch
+from heft.drivers.block import Block, Validity
+from heft.drivers.errors import DeviceLost
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Column, Stream
 
 MS = 1_000_000
 AXES = ("a", "b")

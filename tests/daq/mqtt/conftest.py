@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import aiomqtt
 import pytest
 
-from daq.config.broker import BrokerConfig
+from heft.daq.config.broker import BrokerConfig
 
 PROGRAM = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 
@@ -74,7 +74,7 @@ class Broker:
 
 @pytest.fixture(scope="session")
 def schema_faults() -> Callable[[Any], list[str]]:
-    """Everything in which a message breaks docs/payload.schema.json."""
+    """Everything in which a message breaks payload.schema.json."""
     spec = importlib.util.spec_from_file_location(
         "payload_schema", Path(__file__).with_name("payload_schema.py")
     )
@@ -94,11 +94,9 @@ def port() -> int:
 
 
 @pytest.fixture
-def broker(tmp_path: Path, port: int) -> Iterator[Broker]:
+def broker(tmp_path: Path, port: int, missing: Callable[[str], NoReturn]) -> Iterator[Broker]:
     if PROGRAM is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("mosquitto is missing; install the package `mosquitto`")
-        pytest.skip("mosquitto is missing; install the package `mosquitto` to run this")
+        missing("no mosquitto to talk to: apt-get install mosquitto")
     folder = tmp_path / "broker"
     folder.mkdir()
     broker = Broker(folder, port)

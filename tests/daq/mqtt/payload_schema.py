@@ -1,13 +1,13 @@
-"""Does a message keep to docs/payload.schema.json? The part of JSON Schema that it uses."""
+"""Does a message keep to payload.schema.json? The part of JSON Schema that it uses."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "payload.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((files("heft.identify.payload") / "payload.schema.json").read_text(encoding="utf-8"))
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),

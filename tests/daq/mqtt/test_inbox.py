@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from daq.mqtt.inbox import Inbox, IncomingEvent
+from heft.daq.mqtt.inbox import Inbox, IncomingEvent
 
 TOPIC = "heft/cell/event/gripper"
 

@@ -12,10 +12,10 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from daq.config.broker import BrokerConfig
-from daq.errors import ConfigError
-from daq.mqtt import topics
-from daq.mqtt.link import Link, _end
+from heft.daq.config.broker import BrokerConfig
+from heft.daq.errors import ConfigError
+from heft.daq.mqtt import topics
+from heft.daq.mqtt.link import Link, _end
 
 CELL = "bench"
 EVENTS = topics.gripper_event(CELL)

@@ -15,31 +15,31 @@ import numpy as np
 import pytest
 import yaml
 
-from daq.bus.endpoint import Endpoints
-from daq.clock import SimulatedClock
-from daq.config.rig import load_rig
-from daq.motion.state import State
-from daq.mqtt import topics
-from daq.mqtt.link import Link
-from daq.recording import Recording
-from daq.session.observer import Observer
-from daq.session.standby import Standby
-from heft.configs import CONFIGS
+from heft.daq.bus.runtime import private_endpoints
+from heft.daq.clock import SimulatedClock
+from heft.daq.config.rig import load_rig
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.motion.state import State
+from heft.daq.mqtt import topics
+from heft.daq.mqtt.link import Link
+from heft.daq.recording import Recording
+from heft.daq.session.sink import Sink
+from heft.daq.session.standby import Standby
+from heft.identify.payload.bare_hand.hand import Hand
+from heft.identify.payload.estimation.wrist_sensor import WristSensor
+from heft.identify.payload.kinematics.robot_frames import sensor_in_flange
+from heft.identify.payload.output.document import Reporter
+from heft.identify.robot import Robot
 from heft.live_payload import PayloadService
 from heft.main import main
 from heft.payload_motion import WristMotions
-from heft.thinker import Thinker
-from identify.payload.hand import Hand
-from identify.payload.recursive import WristSensor
-from identify.payload.report import Reporter
-from identify.payload.wrist import sensor_in_flange
-from identify.robot import Robot
+from heft.payload_process import PayloadProcess
 
 CELL = "bench"
 EVENTS = topics.gripper_event(CELL)
 
 
-class States(Observer):
+class States(Sink):
     """Every state that the rig was in."""
 
     def __init__(self) -> None:
@@ -119,26 +119,24 @@ async def serve(
     robot = Robot.from_config(config.robot)
     states, clock = States(), SimulatedClock()
     said: list[str] = []  # why there is no motion
-    async with Thinker(robot) as thinker:
-        with Endpoints.private() as endpoints:
-            standby = Standby(
-                config, clock=clock, telemetry=endpoints.telemetry, armed=True, observers=[states]
-            )
+    async with PayloadProcess(robot) as process:
+        with private_endpoints() as endpoints:
+            standby = Standby(config, clock=clock, endpoints=endpoints, armed=True, sinks=[states])
             streams = {stream.name: stream for stream in standby.streams}
-            await thinker.begin(streams, true_hand(standby.rig.world.truth()), None)
+            await process.begin(streams, true_hand(standby.rig.world.truth()), None)
             link = Link(broker.config, CELL, "payload")
             motions = (
-                WristMotions(standby, thinker, streams["gripper.state"], said.append) if detects else None
+                WristMotions(standby, process, streams["gripper.state"], said.append) if detects else None
             )
             service = PayloadService(
-                thinker,
+                process,
                 Reporter(sensor_in_flange(robot), by="wrist sensor", origin=clock.now_ns() * 1e-9),
                 streams,
                 clock=clock,
                 cell=CELL,
                 out=folder,
                 link=link,
-                on_news=(lambda pickup: None) if motions is None else motions.news,
+                on_update=(lambda pickup: None) if motions is None else motions.update,
             )
             cell = Cell(clock, standby, link, broker)
             obey = link._handlers[EVENTS]
@@ -148,9 +146,9 @@ async def serve(
                 obey(event)
 
             link.hear(EVENTS, hear)
-            standby.watch_too(service)
+            standby.add_sink(service)
             if motions is not None:
-                standby.watch_too(motions)
+                standby.add_sink(motions)
 
             async def drive() -> None:
                 with clock.participant("controller"):
@@ -227,7 +225,7 @@ async def test_the_wrist_moves_where_the_gripper_itself_tells_of_a_pickup_until_
     async def work(cell: Cell) -> None:
         async def wait_and_look(seconds: float, when: str) -> None:
             await cell.wait(seconds)
-            moving[when] = cell.standby._state is State.MOVING
+            moving[when] = cell.standby.state is State.MOVING
 
         gripper = cell.gripper
         await cell.wait(0.6)

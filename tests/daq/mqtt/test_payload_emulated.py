@@ -13,21 +13,22 @@ import numpy as np
 import pytest
 import yaml
 
-from daq.config.session import WatchConfig
-from daq.mqtt import topics
-from daq.recording import Recording
-from daq.session.observer import Observer
-from daq.session.standby import Standby, StandbyEnd
-from drivers.block import Block
 from heft import payload_run
-from heft.configs import CONFIGS
+from heft.daq.config.session import WatchConfig
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.mqtt import topics
+from heft.daq.recording import Recording
+from heft.daq.session.acquisition import End
+from heft.daq.session.sink import Sink
+from heft.daq.session.standby import Standby
+from heft.drivers.block import Block
 from heft.main import main
 from heft.payload_motion import WristMotions
 
 CELL = "bench"
 
 
-class Watcher(Observer):
+class Watcher(Sink):
     """What a controller beside it can know, and how fast the arm moves [rad/s]."""
 
     def __init__(self) -> None:
@@ -56,9 +57,9 @@ class Cell(Standby):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, watch=WatchConfig(stream_age_s=2.0), **options)
         self.watcher = Watcher()
-        self.watch_too(self.watcher)
+        self.add_sink(self.watcher)
 
-    async def run(self) -> StandbyEnd:
+    async def run(self) -> End:
         controller = asyncio.create_task(self._control())
         end = await super().run()
         await controller
@@ -103,6 +104,7 @@ async def kept(broker: Any, *names: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_armed_by_the_operator_the_wrist_moves_and_ctrl_c_stops_it(
     broker, tmp_path, schema_faults, monkeypatch, capsys
 ) -> None:

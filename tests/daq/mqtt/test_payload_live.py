@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import yaml
 
-from daq.mqtt import topics
-from daq.recording import Recording
-from heft.configs import CONFIGS
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.mqtt import topics
+from heft.daq.recording import Recording
 from heft.main import main
 
 CELL = "bench"
@@ -59,6 +59,8 @@ def session_file(folder: Path, broker: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 async def test_a_pickup_is_told_on_stdout_by_mqtt_and_in_a_recording_of_its_own(
     broker, tmp_path, schema_faults, capsys
 ) -> None:

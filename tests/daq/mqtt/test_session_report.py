@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from daq.config.rig import load_rig
-from daq.mqtt import topics
-from daq.mqtt.link import Link
-from daq.mqtt.session_report import SessionReport
-from heft.configs import CONFIGS
+from heft.daq.config.rig import load_rig
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.mqtt import topics
+from heft.daq.mqtt.link import Link
+from heft.daq.mqtt.session_report import SessionReport
 
 CELL = "bench"
 STREAM = "arm.motion"

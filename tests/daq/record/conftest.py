@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from drivers.block import Block
-from drivers.stream import Column, Stream
+from heft.drivers.block import Block
+from heft.drivers.stream import Column, Stream
 
 JOINTS = tuple(f"joint{i}" for i in range(1, 8))
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daq.errors import RecordingError
-from daq.record import codec
-from daq.record.codec import DTYPES, decode, decode_runs, encode
-from drivers.block import Block
-from drivers.stream import Column, Stream
+from heft.daq.errors import RecordingError
+from heft.daq.record import codec
+from heft.daq.record.codec import DTYPES, decode, decode_runs, encode
+from heft.drivers.block import Block
+from heft.drivers.stream import Column, Stream
 
 TYPES = [dtype.str for dtype in DTYPES.values()]
 
@@ -55,6 +55,14 @@ def test_decode_is_the_inverse_of_encode(block: Block) -> None:
     assert back.sequence == block.sequence
     for name in ("host_ns", "values", "validity", "request_ns", "ticks"):
         assert same(getattr(back, name), getattr(block, name)), name
+
+
+def test_a_block_is_encoded_once_for_all_who_take_it() -> None:
+    block = Block(stream_of(2, "<i2"), 5, np.arange(3), np.ones((3, 2), "<i2"), np.zeros((3, 2), np.uint8))
+    other = Block(stream_of(2, "<i2"), 9, np.arange(3), np.ones((3, 2), "<i2"), np.zeros((3, 2), np.uint8))
+    first = encode(block)
+    assert encode(block) is first
+    assert encode(other) != first == encode(block)
 
 
 @given(st.binary(max_size=200))

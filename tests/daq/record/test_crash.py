@@ -8,17 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from daq.recording import Recording
+from heft.daq.recording import Recording
 
 RECORD = """
 import asyncio, resource, sys
 from pathlib import Path
 import numpy as np
-from daq.clock import RealClock
-from daq.errors import RecordError
-from daq.record import Recorder
-from drivers.block import Block
-from drivers.stream import Column, Stream
+from heft.daq.clock import RealClock
+from heft.daq.errors import RecordError
+from heft.daq.record import Recorder
+from heft.drivers.block import Block
+from heft.drivers.stream import Column, Stream
 
 stream = Stream("arm.motion", tuple(Column(f"joint{i}", "position", "rad") for i in range(7)), 1000.0)
 path, limit = Path(sys.argv[1]), int(sys.argv[2])

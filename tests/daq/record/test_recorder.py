@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-import daq.record
-from daq.clock import ManualClock, SimulatedClock
-from daq.errors import RecordError
-from daq.record import Recorder
-from daq.record import file as file_module
-from daq.record.writer import Writer
-from daq.recording import Recording
-from drivers.block import Block
-from drivers.stream import Stream
+import heft.daq.record
+from heft.daq.clock import ManualClock, SimulatedClock
+from heft.daq.errors import RecordError
+from heft.daq.record import Recorder
+from heft.daq.record import file as file_module
+from heft.daq.record.writer import Writer
+from heft.daq.recording import Recording
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 MakeBlock = Callable[..., Block]
 
@@ -31,10 +31,10 @@ class Gate:
         self.open = threading.Event()
         original = Writer.block
 
-        def block(writer: Writer, block: Block) -> None:
+        def block(writer: Writer, block: Block, data: bytes) -> None:
             self.open.wait(30)
             self.open.set()  # a test that fails before it opens the gate waits once
-            original(writer, block)
+            original(writer, block, data)
 
         monkeypatch.setattr(Writer, "block", block)
 
@@ -62,8 +62,8 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 def test_public_names() -> None:
-    assert daq.record.__all__ == ["Recorder", "Writer"]
-    assert all(hasattr(daq.record, name) for name in daq.record.__all__)
+    assert heft.daq.record.__all__ == ["Recorder", "Writer"]
+    assert all(hasattr(heft.daq.record, name) for name in heft.daq.record.__all__)
 
 
 async def test_a_session_comes_back(
@@ -190,7 +190,7 @@ async def test_simulated_time_waits_for_the_disk(
 async def test_a_full_disk_is_told_at_the_next_put_and_leaves_what_was_whole(
     tmp_path: Path, motion: Stream, make_block: MakeBlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daq.record.writer.CHUNK_BYTES", 10_000)
+    monkeypatch.setattr("heft.daq.record.writer.CHUNK_BYTES", 10_000)
     full_disk_after(monkeypatch, 60_000)
     put = 0
 

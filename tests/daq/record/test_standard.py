@@ -14,9 +14,9 @@ from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
 from mcap_ros2.writer import Writer as Ros2Writer
 
-from daq.record.standard import Standard, standard
-from drivers.block import Block
-from drivers.stream import Column, Stream
+from heft.daq.record.standard import Standard, standard
+from heft.drivers.block import Block
+from heft.drivers.stream import Column, Stream
 
 
 def stock(messages: Standard, contents: list[dict[str, Any]]) -> list[bytes]:

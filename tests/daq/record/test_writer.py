@@ -14,12 +14,12 @@ from mcap.records import Channel, Chunk, DataEnd, Message, Schema
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap_ros2.decoder import DecoderFactory
 
-from daq.errors import RecordError
-from daq.record import layout
-from daq.record import writer as writer_module
-from daq.record.writer import Writer
-from drivers.block import Block
-from drivers.stream import Stream
+from heft.daq.errors import RecordError
+from heft.daq.record import layout
+from heft.daq.record import writer as writer_module
+from heft.daq.record.writer import Writer
+from heft.drivers.block import Block
+from heft.drivers.stream import Stream
 
 
 @pytest.fixture

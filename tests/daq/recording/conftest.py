@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daq.record import writer as writer_module
-from daq.record.codec import encode
-from daq.record.writer import Writer
-from drivers.block import Block
-from drivers.stream import Column, Stream
+from heft.daq.record import writer as writer_module
+from heft.daq.record.codec import encode
+from heft.daq.record.writer import Writer
+from heft.drivers.block import Block
+from heft.drivers.stream import Column, Stream
 
 MOTION = Stream(
     "arm.motion",

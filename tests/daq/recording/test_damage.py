@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daq.errors import RecordingError
-from daq.record.codec import encode
-from daq.recording import Recording
-from daq.recording.chunks import messages, unpack
+from heft.daq.errors import RecordingError
+from heft.daq.record.codec import encode
+from heft.daq.recording import Recording
+from heft.daq.recording.chunks import messages, unpack
 
 
 def read(path: Path) -> tuple[Recording, dict[str, set[bytes]]]:

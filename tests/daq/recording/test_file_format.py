@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from daq.record.layout import BLOCK_SCHEMA_TEXT
-from daq.recording import Recording
+from heft.daq.record.layout import BLOCK_SCHEMA_TEXT
+from heft.daq.recording import Recording
 
 PAGE = Path(__file__).parents[3] / "docs" / "file-format.md"
 

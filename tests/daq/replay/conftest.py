@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daq.record import Writer
-from drivers import Block, Column, Stream
+from heft.daq.record import Writer
+from heft.drivers import Block, Column, Stream
 
 START_NS = 5_000_000_000
 MOTION = Stream("arm.motion", (Column("joint1", "position", "rad"),), 1000.0, tick_hz=1e6, tick_bits=32)

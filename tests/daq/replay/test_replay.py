@@ -1,4 +1,4 @@
-"""A replay: everything again, in order and marked; its pace, its jumps; and its archive, which is whole in the end."""
+"""A replay: everything again, in order and marked; its pace, its jumps; and all of it for followers in the end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daq import topics
-from daq.archive.client import ArchiveClient
-from daq.archive.messages import Ending
-from daq.bus import Endpoint, Message, Subscriber
-from daq.clock import ManualClock
-from daq.record.codec import encode
-from daq.recording import Recording
-from daq.replay import replay as replay_module
-from daq.replay.replay import Replay
+from heft.daq import topics
+from heft.daq.bus import Endpoint, Message, Subscriber
+from heft.daq.clock import ManualClock
+from heft.daq.following.client import FollowClient
+from heft.daq.following.messages import Ending, RecordedBytes
+from heft.daq.record.codec import encode
+from heft.daq.recording import Recording
+from heft.daq.replay import replay as replay_module
+from heft.daq.replay.replay import Replay
 
 START_NS = 5_000_000_000
 
@@ -53,7 +53,7 @@ async def staged(path: Path, folder: Path, clock: ManualClock | None = None) -> 
     ):
         first = asyncio.create_task(subscriber.receive())
         while not first.done():
-            replay.source.publish_json("join", {})
+            replay.source.publisher.publish_json("join", {})
             await asyncio.sleep(0.001)
         stage = Stage(replay, subscriber)
         listening = asyncio.create_task(stage.listen())
@@ -209,41 +209,48 @@ async def test_a_loop_begins_anew(session: Path, tmp_path: Path) -> None:
     assert len({m.session for m in firsts}) == len(firsts)
 
 
-async def test_its_archive_is_the_whole_recording_whatever_was_skipped(session: Path, tmp_path: Path) -> None:
-    recording = Recording.open(session)
+async def test_followers_get_the_whole_recording_whatever_was_skipped(session: Path, tmp_path: Path) -> None:
+    recording, data = Recording.open(session), session.read_bytes()  # noqa: ASYNC240 - once
     endpoint = Endpoint.parse(f"ipc://{tmp_path}/telemetry")
     async with (
         Replay(recording, endpoint, None) as replay,
-        ArchiveClient(endpoint.archive, "test") as archive,
+        FollowClient(endpoint.following, "test") as client,
     ):
-        described = await archive.describe()
-        assert described.replay
-        assert (described.name, described.utc_offset_ns) == ("short", 123)
-        assert described.streams == tuple(recording.streams.values())
-        assert described.attachments[0].data == b"name: x\n"
-        before = await archive.fetch(described.session, {}, 0)
-        assert before.counts == {}
-        assert before.ended is None
+        info = await client.describe()
+        assert (info.name, info.replay, info.utc_offset_ns) == ("short", True, 123)
+        before = await client.read(info.session, 0)
+        assert b"name: x" in before.data  # the files at its beginning, and not yet a Block
+        first = min(entry.offset for name in recording.streams for entry in recording.chunks(name))
+        assert before == RecordedBytes(data[:first], first)
         replay.seek(1.2)
         await replay.play()
-        have: dict[str, bytes] = {}
-        counts: dict[str, int] = {}
-        events, texts = 0, []
-        while True:
-            delivery = await archive.fetch(described.session, counts, events)
-            events += len(delivery.events)
-            texts += delivery.events
-            for name, joined in delivery.blocks.items():
-                have[name] = have.get(name, b"") + joined
-                counts[name] = delivery.counts[name]  # small enough to come at once
-            if not delivery.blocks:
-                break
+        assert await client.read(info.session, 0) == RecordedBytes(data, len(data), Ending("done"))
+        await client.read(info.session, len(data))
         await asyncio.wait_for(replay.followed({}), 5.0)
-    assert delivery.ended == Ending("done")
-    assert delivery.notes == {"software": {"name": "heft"}}
-    assert texts == [t.data.decode() for t in recording.event_texts]
-    for name in ("arm.motion", "wrist.wrench"):
-        assert have[name] == b"".join(encode(block) for block in recording.blocks(name))
+
+
+async def test_followers_get_what_has_been_played_and_keep_it(session: Path, tmp_path: Path) -> None:
+    recording, data = Recording.open(session), session.read_bytes()  # noqa: ASYNC240 - once
+    clock = ManualClock()
+    endpoint = Endpoint.parse(f"ipc://{tmp_path}/telemetry")
+    async with (
+        Replay(recording, endpoint, clock) as replay,
+        FollowClient(endpoint.following, "test") as client,
+    ):
+        info = await client.describe()
+        playing = asyncio.create_task(replay.play())
+        await clock.advance(1_000_000_000)
+        half = await client.read(info.session, 0)
+        later = [e.offset for e in recording.chunks("arm.motion") if e.end_ns > START_NS + 1_000_000_000]
+        earlier = [e.offset for e in recording.chunks("arm.motion") if e.end_ns < START_NS + 900_000_000]
+        assert max(earlier) < half.size <= min(later)
+        assert half == RecordedBytes(data[: half.size], half.size)
+        replay.seek(0.0)
+        await clock.advance(100_000_000)
+        assert (await client.read(info.session, 0)).size == half.size
+        replay.stop()
+        await clock.advance(100_000_000)
+        await playing
 
 
 async def test_a_recording_that_was_cut_off_is_played_as_far_as_it_goes(
@@ -256,8 +263,8 @@ async def test_a_recording_that_was_cut_off_is_played_as_far_as_it_goes(
         await stage.replay.play()
         count = len(list(recording.blocks("arm.motion")))
         await arrived(stage, count, topics.block("arm.motion"))
-        assert stage.replay.source.archive.name == "cut"
-        ended = stage.replay.source.archive.ended
+        assert stage.replay.source.server.info.name == "cut"
+        ended = stage.replay.source.server.ended
         assert ended is not None
         assert ended.state == "cut"
     assert 100 < count < 200
@@ -266,7 +273,7 @@ async def test_a_recording_that_was_cut_off_is_played_as_far_as_it_goes(
 async def test_a_slow_subscriber_slows_it_down_and_loses_nothing(
     session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daq.bus.telemetry.HIGH_WATER", 5)
+    monkeypatch.setattr("heft.daq.bus.telemetry.HIGH_WATER", 5)
     monkeypatch.setattr(replay_module, "_BURST", 1)
     endpoint = Endpoint.parse("tcp://127.0.0.1:*")
     async with Replay(Recording.open(session), endpoint, None) as replay:  # noqa: SIM117 - the port is known now

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from daq.clock import RealClock
-from daq.config import load_rig
-from daq.errors import ConfigError
-from daq.probe import probe
-from daq.rig import Rig
-from drivers.errors import ConnectError
+from heft.daq.clock import RealClock
+from heft.daq.config import load_rig
+from heft.daq.errors import ConfigError
+from heft.daq.probe import probe
+from heft.daq.rig import Rig
+from heft.drivers.errors import ConnectError
 from heft.exit_codes import ExitCode
 from heft.main import main
 

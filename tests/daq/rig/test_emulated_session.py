@@ -10,9 +10,8 @@ import pytest
 from heft.exit_codes import ExitCode
 from heft.main import main
 
-pytestmark = (
-    pytest.mark.slow
-)  # in real time: a machine that is too busy for 0.2 s stops the arm, and rightly so
+# In real time: a machine that is too busy for 0.2 s stops the arm, and rightly so.
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 ROBOT = Path(__file__).parents[3] / "configs" / "robots" / "wam7.yaml"
 RIG = f"""

@@ -11,26 +11,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daq.bus.endpoint import Endpoints
-from daq.clock import SimulatedClock
-from daq.config.rig import load_rig
-from daq.errors import CheckError
-from daq.motion.plan import limits_of
-from daq.motion.state import State
-from daq.session.observer import Observer
-from daq.session.standby import Standby
-from daq.trajectory.checks import limit_checks, run_checks
-from daq.trajectory.wrist import wrist_excitation
-from drivers.block import Block
-from drivers.errors import CommandError
-from drivers.sim.drives import SimDrives
-from drivers.sim.faults import Silence
-from heft.configs import CONFIGS
+from heft.daq.bus.runtime import private_endpoints
+from heft.daq.clock import SimulatedClock
+from heft.daq.config.rig import load_rig
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.errors import CheckError
+from heft.daq.motion.plan import limits_of
+from heft.daq.motion.state import State
+from heft.daq.session.sink import Sink
+from heft.daq.session.standby import Standby
+from heft.daq.trajectory.checks import limit_checks, run_checks
+from heft.daq.trajectory.wrist import wrist_excitation
+from heft.drivers.block import Block
+from heft.drivers.errors import CommandError
+from heft.drivers.plant.faults import Silence
+from heft.drivers.sim.drives import SimDrives
 
 RIG = CONFIGS / "rigs" / "sim_wam7.yaml"
 
 
-class Witness(Observer):
+class Witness(Sink):
     """Keeps what the encoders saw, and setpoints: those sent, and those that the drives took up."""
 
     def __init__(self) -> None:
@@ -67,10 +67,8 @@ async def passing(clock: SimulatedClock, work: Any) -> Any:
 
 async def stand_by(armed: bool, work: Any, witness: Witness | None = None) -> tuple[Any, Witness]:
     witness, clock = witness or Witness(), SimulatedClock()
-    with Endpoints.private() as endpoints:
-        standby = Standby(
-            load_rig(RIG), clock=clock, telemetry=endpoints.telemetry, armed=armed, observers=[witness]
-        )
+    with private_endpoints() as endpoints:
+        standby = Standby(load_rig(RIG), clock=clock, endpoints=endpoints, armed=armed, sinks=[witness])
 
         async def drive() -> None:
             with clock.participant("test"):
@@ -152,13 +150,13 @@ async def test_motions_one_after_the_other_with_a_load_begin_where_the_drives_ho
     assert np.abs(np.diff(played, axis=0)).max() < 2e-3  # 2 rad/s
 
 
-async def test_a_motion_that_ceases_leaves_the_arm_at_rest_and_armed() -> None:
+async def test_a_motion_that_is_interrupted_leaves_the_arm_at_rest_and_armed() -> None:
     async def work(standby: Standby, clock: SimulatedClock) -> None:
         playing = asyncio.ensure_future(standby.play(excitation(standby)))
         waiting = asyncio.ensure_future(standby.play(excitation(standby)))
         await wait(clock, 1.5)  # half a second of it is the lead
-        standby.cease()
-        standby.cease()
+        standby.interrupt_motion()
+        standby.interrupt_motion()
         assert not await passing(clock, playing)
         assert not await passing(clock, waiting)
         seen.append(len(witness.positions))
@@ -258,17 +256,17 @@ def test_the_wrist_motion_keeps_to_the_limits_everywhere(j6: float) -> None:
 
 
 def test_an_mqtt_event_is_a_signal_and_nothing_more() -> None:
-    """The service has no way from an event to a motion: `_heard` only appends a signal."""
-    from daq.mqtt.inbox import Inbox
+    """The service has no way from an event to a motion: `_on_gripper_event` only appends a signal."""
+    from heft.daq.mqtt.inbox import Inbox
+    from heft.identify.payload.pickups.signals import SignalKind
     from heft.live_payload import PayloadService
-    from identify.payload.events import SignalKind
 
     service = PayloadService.__new__(PayloadService)
     service._clock = SimulatedClock()
     service._signals = deque()
     said = json.dumps({"event_id": "a", "ts": time.time(), "event": "picked", "object": "bottle"}).encode()
     event = Inbox(30.0).judge("t", said, retained=False, utc_s=time.time())
-    service._heard(event)
+    service._on_gripper_event(event)
     (signal,) = service._signals
     assert signal.kind is SignalKind.HELD
     assert signal.source == "mqtt"

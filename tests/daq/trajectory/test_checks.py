@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from daq.errors import CheckError
-from daq.trajectory import Limits, Trajectory, limit_checks, minimum_jerk, run_checks
+from heft.daq.errors import CheckError
+from heft.daq.trajectory import Limits, Trajectory, limit_checks, minimum_jerk, run_checks
 
 AXES = ("shoulder", "elbow")
 LIMITS = Limits(

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daq.config.robot import load_robot
-from daq.trajectory import FourierSeries, Limits, fourier, limit_checks, run_checks
+from heft.daq.config.robot import load_robot
+from heft.daq.trajectory import FourierSeries, Limits, fourier, limit_checks, run_checks
 
 ROBOT = Path(__file__).parents[3] / "configs" / "robots" / "wam7.yaml"
 RATE_HZ = 1000.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daq.trajectory import Trajectory, minimum_jerk
+from heft.daq.trajectory import Trajectory, minimum_jerk
 
 AXES = ("joint1", "joint2", "joint3")
 RATE_HZ = 1000.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daq.trajectory import FourierSeries, Limits, fourier, limit_checks, random_fourier, run_checks
+from heft.daq.trajectory import FourierSeries, Limits, fourier, limit_checks, random_fourier, run_checks
 
 
 def some_limits(seed: int, n: int = 4) -> Limits:

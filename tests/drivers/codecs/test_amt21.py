@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import amt21
-from drivers.errors import ProtocolError
+from heft.drivers.codecs import amt21
+from heft.drivers.errors import ProtocolError
 
 
 def second_decoder(reply: bytes) -> int | None:
@@ -67,8 +67,6 @@ def test_only_protocol_errors(data):
 def test_requests():
     assert amt21.position(0x54) == b"\x54"
     assert amt21.turns(0x54) == b"\x55"
-    assert amt21.reset(0x54) == b"\x56\x75"
-    assert amt21.set_zero(0x58) == b"\x5a\x5e"
 
 
 @pytest.mark.parametrize(

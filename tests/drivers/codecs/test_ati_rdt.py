@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.block import Validity
-from drivers.codecs import ati_rdt
-from drivers.codecs.ati_dialect import ATI, AXIA, ONROBOT, Severity, onrobot_filter, onrobot_rate
-from drivers.codecs.ati_page import Page
-from drivers.codecs.ati_rdt import Command, Record, Request
-from drivers.errors import ProtocolError
+from heft.drivers.block import Validity
+from heft.drivers.codecs import ati_rdt
+from heft.drivers.codecs.ati_dialect import ATI, AXIA, ONROBOT, onrobot_filter, onrobot_rate
+from heft.drivers.codecs.ati_page import Page
+from heft.drivers.codecs.ati_rdt import Command, Record, Request
+from heft.drivers.errors import ProtocolError
 
 U32 = st.integers(0, 2**32 - 1)
 RECORDS = st.builds(Record, U32, U32, U32, st.tuples(*[st.integers(-(2**31), 2**31 - 1)] * 6))
@@ -94,19 +94,20 @@ def test_batch_has_native_types():
     assert records.status.dtype == np.dtype("=u4")
 
 
-def test_severity_of_a_net_ft_status():
-    assert ATI.severity(0) is Severity.HEALTHY
-    assert ATI.severity(0x8001_0000) is Severity.WARNING
-    for status in (0x8002_0000, 0x8003_0000, 0x8000_0000, 0x0001_0000, 1):
-        assert ATI.severity(status) is Severity.SERIOUS
+def usable(dialect, *status):
+    return (dialect.validity(np.array(status, dtype=np.uint32)) == Validity.OK).tolist()
+
+
+def test_net_ft_status():
+    assert usable(ATI, 0, 0x8001_0000) == [True, True]
+    assert not any(usable(ATI, 0x8002_0000, 0x8003_0000, 0x8000_0000, 0x0001_0000, 1))
     assert ATI.describe(0x8002_0004) == "error, transducer saturated or converter error, temperature"
     assert ATI.describe(0) == "healthy"
     assert ATI.describe(1) == "bit 0"
 
 
-def test_severity_of_an_axia_status():
-    assert AXIA.severity(0x0001_0000) is Severity.WARNING
-    assert AXIA.severity(0xC000_0000) is Severity.SERIOUS
+def test_axia_status():
+    assert usable(AXIA, 0x0001_0000, 0xC000_0000) == [True, False]
     assert AXIA.describe(0xC000_0000) == "error, force or torque out of range"
 
 

@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import canopen
-from drivers.codecs.canopen import Emergency, Function, Heartbeat, MappedObject, NmtCommand, NmtState, PdoMap
-from drivers.errors import ProtocolError
-from drivers.transports.can_frame import CanFrame
+from heft.drivers.codecs import canopen
+from heft.drivers.codecs.canopen import (
+    Emergency,
+    Function,
+    Heartbeat,
+    MappedObject,
+    NmtCommand,
+    NmtState,
+    PdoMap,
+)
+from heft.drivers.errors import ProtocolError
+from heft.drivers.transports.can_frame import CanFrame
 
 
 def test_identifiers():
@@ -18,19 +26,6 @@ def test_identifiers():
     assert canopen.cob_id(Function.RPDO1, 7) == 0x207
     assert canopen.cob_id(Function.EMCY, 5) == 0x085
     assert canopen.cob_id(Function.HEARTBEAT, 127) == 0x77F
-    assert canopen.split_cob_id(0x705) == (Function.HEARTBEAT, 5)
-    assert canopen.split_cob_id(0x080) == (Function.SYNC, 0)
-
-
-@given(function=st.sampled_from(Function), node=st.integers(1, 127))
-def test_identifier_round_trip(function, node):
-    assert canopen.split_cob_id(canopen.cob_id(function, node)) == (function, node)
-
-
-@pytest.mark.parametrize("identifier", [-1, 0x680, 0x780, 0x800, 0x1985])
-def test_identifiers_of_nobody(identifier):
-    with pytest.raises(ProtocolError):
-        canopen.split_cob_id(identifier)
 
 
 def test_network_management():

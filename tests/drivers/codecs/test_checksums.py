@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs.checksums import MODBUS, X25
+from heft.drivers.codecs.checksums import MODBUS, X25
 
 
 @pytest.mark.parametrize(("crc", "check"), [(X25, 0x906E), (MODBUS, 0x4B37)])

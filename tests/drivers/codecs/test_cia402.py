@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import cia402
-from drivers.codecs.cia402 import Feedback, Motion, Setpoint, State, controlword_toward
-from drivers.errors import ProtocolError
+from heft.drivers.codecs import cia402
+from heft.drivers.codecs.cia402 import Feedback, Motion, Setpoint, State, controlword_toward
+from heft.drivers.errors import ProtocolError
 
 I16, U16 = st.integers(-(2**15), 2**15 - 1), st.integers(0, 0xFFFF)
 I32 = st.integers(-(2**31), 2**31 - 1)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import cia406
-from drivers.errors import ProtocolError
+from heft.drivers.codecs import cia406
+from heft.drivers.errors import ProtocolError
 
 
 def test_position_pdo():
@@ -29,4 +29,3 @@ def test_only_protocol_errors(data):
 
 def test_words():
     assert cia406.Operating(0b101) == cia406.Operating.COUNTER_CLOCKWISE | cia406.Operating.SCALING
-    assert cia406.Alarm.POSITION_ERROR in cia406.Alarm(1)

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.codecs.checksums import MODBUS
-from drivers.codecs.framing import Framing
+from heft.drivers.codecs.checksums import MODBUS
+from heft.drivers.codecs.framing import Framing
 
 LENGTH = 6
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import damiao, mit_can
-from drivers.codecs.mit_can import RANGES, Command, Dialect, Feedback, Range, Special
-from drivers.errors import ProtocolError
+from heft.drivers.codecs import damiao, mit_can
+from heft.drivers.codecs.mit_can import RANGES, Command, Dialect, Feedback, Range, Special
+from heft.drivers.errors import ProtocolError
 
 AK80_9 = RANGES["AK80-9"]
 #: Position [rad], velocity [rad/s], torque [N m], from the vendors' tables.
@@ -197,7 +197,6 @@ def test_damiao_requests():
     assert damiao.query(0x01, 21).id == 0x7FF
     assert damiao.write(0x102, damiao.Register.TIMEOUT, 2000).data == bytes.fromhex("02015509d0070000")
     assert damiao.write(1, damiao.Register.TORQUE_MAX, 10.0).data == bytes.fromhex("0100551700002041")
-    assert damiao.save(1).data == bytes.fromhex("0100aa0100000000")
     assert damiao.refresh(1).data == bytes.fromhex("0100cc0000000000")
 
 

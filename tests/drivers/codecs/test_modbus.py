@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import modbus
-from drivers.codecs.checksums import MODBUS
-from drivers.errors import ProtocolError
+from heft.drivers.codecs import modbus
+from heft.drivers.codecs.checksums import MODBUS
+from heft.drivers.errors import ProtocolError
 
 GRIPPED = bytes.fromhex("090406b90000ffbd005c9a")
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import modbus, robotiq_2f
-from drivers.codecs.robotiq_2f import Action, Activation, Fault, Object, Status
-from drivers.codecs.robotiq_grasp import Event, Grasp, Rule
-from drivers.errors import ProtocolError
+from heft.drivers.codecs import modbus, robotiq_2f
+from heft.drivers.codecs.robotiq_2f import Action, Activation, Fault, Object, Status
+from heft.drivers.codecs.robotiq_grasp import Grasp, Rule
+from heft.drivers.errors import ProtocolError
 
 BYTE, NIBBLE = st.integers(0, 255), st.integers(0, 15)
 STATUSES = st.builds(
@@ -94,17 +94,18 @@ CLOSED = replace(GRIPPED, object=Object.AT_POSITION, position=230)
 CLOSING = replace(GRIPPED, object=Object.MOVING, position=100)
 
 
-def run(rule: Rule, grasp: Grasp, *statuses: Status) -> tuple[Grasp, list[Event]]:
+def run(rule: Rule, grasp: Grasp, *statuses: Status) -> tuple[Grasp, list[str]]:
+    """The state after these polls, and how it changed on the way."""
     events = []
     for status in statuses:
-        grasp, event = rule.step(grasp, status)
-        events += [event] if event else []
+        before, grasp = grasp.held, rule.step(grasp, status)
+        events += [] if grasp.held == before else ["picked" if grasp.held else "lost"]
     return grasp, events
 
 
 def held() -> Grasp:
     grasp, events = run(Rule(), Grasp().request(255), CLOSING, GRIPPED, GRIPPED, GRIPPED)
-    assert events == [Event.PICKED]
+    assert events == ["picked"]
     assert grasp.held
     return grasp
 
@@ -112,7 +113,7 @@ def held() -> Grasp:
 def test_pick_needs_several_polls_in_a_row():
     grasp, events = run(Rule(), Grasp().request(255), GRIPPED, GRIPPED, CLOSING, GRIPPED, GRIPPED)
     assert (grasp.held, events) == (False, [])
-    assert run(Rule(), grasp, GRIPPED)[1] == [Event.PICKED]
+    assert run(Rule(), grasp, GRIPPED)[1] == ["picked"]
 
 
 def test_pick_is_said_once():
@@ -141,13 +142,13 @@ def test_no_pick_before_anything_was_asked():
 
 def test_inside_grip_counts_where_it_is_allowed():
     status = replace(GRIPPED, object=Object.CONTACT_OPENING, requested=0)
-    assert run(Rule(inside=True), Grasp().request(0), *[status] * 3)[1] == [Event.PICKED]
+    assert run(Rule(inside=True), Grasp().request(0), *[status] * 3)[1] == ["picked"]
     assert run(Rule(), Grasp().request(0), *[status] * 3)[1] == []
 
 
 def test_drop_is_contact_lost_without_a_request():
     grasp, events = run(Rule(), held(), GRIPPED, CLOSED, CLOSED)
-    assert (grasp.held, events) == (False, [Event.DROPPED])
+    assert (grasp.held, events) == (False, ["lost"])
 
 
 def test_object_that_slips_and_is_caught_again_is_no_drop():
@@ -156,40 +157,26 @@ def test_object_that_slips_and_is_caught_again_is_no_drop():
 
 
 def test_object_that_slips_through_is_a_drop():
-    assert run(Rule(), held(), CLOSING, CLOSING, CLOSED)[1] == [Event.DROPPED]
+    assert run(Rule(), held(), CLOSING, CLOSING, CLOSED)[1] == ["lost"]
 
 
-def test_letting_go_is_no_drop():
+def test_letting_go():
     grasp, events = run(Rule(), held().request(0), GRIPPED, OPENING, OPENING, OPEN)
-    assert (grasp.held, events) == (False, [Event.RELEASED])
+    assert (grasp.held, events) == (False, ["lost"])
 
 
 def test_request_that_does_not_let_go():
     """Asked for more force, the fingers stay where they are."""
     grasp, events = run(Rule(), held().request(255), *[GRIPPED] * 5)
     assert (grasp.held, events) == (True, [])
-    assert run(Rule(), grasp, CLOSED)[1] == [Event.DROPPED]
+    assert run(Rule(), grasp, CLOSED)[1] == ["lost"]
 
 
 def test_automatic_release_is_a_drop():
     status = replace(GRIPPED, fault=Fault.RELEASING, activation=Activation.RESET)
-    assert run(Rule(), held(), status)[1] == [Event.DROPPED]
+    assert run(Rule(), held(), status)[1] == ["lost"]
 
 
 def test_lost_line_is_no_drop():
     grasp, events = run(Rule(), held(), *[replace(CLOSED, fault=Fault.NO_COMMUNICATION)] * 5)
     assert (grasp.held, events) == (True, [])
-
-
-@given(statuses=st.lists(STATUSES, max_size=40), requests=st.lists(st.integers(0, 60), max_size=5))
-def test_events_alternate(statuses, requests):
-    """Whatever comes: picked first, then lost or let go, then picked again."""
-    grasp, holding = Grasp().request(255), False
-    for i, status in enumerate(statuses):
-        if i in requests:
-            grasp = grasp.request(status.requested)
-        grasp, event = Rule(polls=1).step(grasp, status)
-        if event is not None:
-            assert holding == (event is not Event.PICKED)
-            holding = event is Event.PICKED
-        assert grasp.held == holding

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.codecs import modbus, robotiq_ft300
-from drivers.errors import ProtocolError
+from heft.drivers.codecs import modbus, robotiq_ft300
+from heft.drivers.errors import ProtocolError
 
 GOLDEN = bytes.fromhex("204e640006ffb80b0f00ecff07000076")
 COUNTS = (100, -250, 3000, 15, -20, 7)
@@ -48,7 +48,9 @@ def number(low: int, high: int) -> int:
 def test_golden_frames():
     assert robotiq_ft300.Sample(COUNTS).encode() == GOLDEN
     assert robotiq_ft300.Sample.decode(GOLDEN).counts == COUNTS
-    assert bytes.fromhex("0910019a0001020200cdca") == robotiq_ft300.START_STREAM
+    assert bytes.fromhex("0910019a0001020200cdca") == modbus.write_request(
+        robotiq_ft300.UNIT, *robotiq_ft300.STREAM
+    )
     assert len(robotiq_ft300.STOP_STREAM) == 50
     assert second_decoder(GOLDEN) == [COUNTS]
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daq.clock import RealClock
-from drivers import emulators, registry
-from drivers.driver import Context
-from drivers.emulators.bench import Bench
+from heft.daq.clock import RealClock
+from heft.drivers import registry
+from heft.drivers.driver import Context
+from heft.drivers.plant.bench import Bench
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def emulated(bench: Bench) -> Callable[..., Any]:
 
     @asynccontextmanager
     async def make(kind: str, **options: Any) -> AsyncIterator[Any]:
-        chosen = emulators.options_model(kind).model_validate(options)
-        async with emulators.create(kind, "device", chosen, bench) as emulator:
+        chosen = registry.emulator_options(kind).model_validate(options)
+        async with registry.create_emulator(kind, "device", chosen, bench) as emulator:
             await asyncio.sleep(0.01)
             yield emulator
 
@@ -40,8 +40,8 @@ def driver(bench: Bench) -> Callable[..., Any]:
     """A driver that speaks to an emulator (or to where its options say, without one)."""
 
     def make(kind: str, emulator: Any = None, **options: Any) -> Any:
-        chosen = registry.options_model(kind).model_validate(options)
-        made = registry.create(kind, "device", chosen, Context(bench.clock, axes=bench.axes))
+        chosen = registry.driver_options(kind).model_validate(options)
+        made = registry.create_driver(kind, "device", chosen, Context(bench.clock, axes=bench.axes))
         if emulator is not None:
             made.redirect(emulator.endpoint)
         return made

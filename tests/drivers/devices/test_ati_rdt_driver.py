@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drivers.block import Validity
-from drivers.errors import ConnectError, DeviceLost, OptionError
-from drivers.sim.faults import Silence, Stuck
+from heft.drivers.block import Validity
+from heft.drivers.errors import ConnectError, DeviceLost, OptionError
+from heft.drivers.plant.faults import Silence, Stuck
 
 
 async def read(driver, samples):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from drivers.devices.http_get import http_get
-from drivers.errors import ConnectError
+from heft.drivers.devices.base.http_get import http_get
+from heft.drivers.errors import ConnectError
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivers.block import Validity
-from drivers.devices.byte_times import ByteTimes
-from drivers.devices.sequence import CounterSequence, Placed, RateSequence, cut
-from drivers.driver import Counters
-from drivers.stream import Column, Stream
-from drivers.transports.transport import Chunk
+from heft.drivers.block import Validity
+from heft.drivers.devices.base.byte_times import ByteTimes
+from heft.drivers.devices.base.sequence import CounterSequence, Placed, RateSequence, cut
+from heft.drivers.driver import Counters
+from heft.drivers.stream import Column, Stream
+from heft.drivers.transports.transport import Chunk
 
 MS = 1_000_000
 

@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 
-from drivers.block import Validity
-from drivers.codecs.robotiq_2f import Fault
-from drivers.emulators.wire_faults import Status
-from drivers.errors import CommandError, ConnectError, DeviceFault, OptionError
-from drivers.sim.faults import Corrupt, Silence
+from heft.drivers.block import Validity
+from heft.drivers.codecs.robotiq_2f import Fault
+from heft.drivers.emulators.wires.wire_faults import Status
+from heft.drivers.errors import CommandError, ConnectError, DeviceFault, OptionError
+from heft.drivers.plant.faults import Corrupt, Silence
 
 BOTTLE = {"mass": 0.53, "com": (0, 0, 0.16), "inertia": (0.002, 0.002, 0.0003, 0, 0, 0), "width": 0.06}
 

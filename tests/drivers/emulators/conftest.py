@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import serial
 
-from daq.clock import RealClock
-from drivers import emulators
-from drivers.emulators.bench import Bench
+from heft.daq.clock import RealClock
+from heft.drivers import registry
+from heft.drivers.plant.bench import Bench
 
 QUIET = dict.fromkeys(
     ("force_noise", "torque_noise", "force_bias", "torque_bias", "force_bias_drift", "torque_bias_drift"), 0.0
@@ -36,8 +36,8 @@ def emulated(bench: Bench) -> Callable[..., Any]:
 
     @asynccontextmanager
     async def make(kind: str, **options: Any) -> AsyncIterator[Any]:
-        chosen = emulators.options_model(kind).model_validate(options)
-        async with emulators.create(kind, "device", chosen, bench) as emulator:
+        chosen = registry.emulator_options(kind).model_validate(options)
+        async with registry.create_emulator(kind, "device", chosen, bench) as emulator:
             await asyncio.sleep(0.01)
             yield emulator
 

@@ -124,8 +124,9 @@ async def test_the_page_tells_scales_and_units(emulated):
         text = (await asyncio.to_thread(get, "/netftapi2.xml")).decode()
         for piece in ("<cfgcpf>1000000</cfgcpf>", "<scfgfu>lbf</scfgfu>", "<setserial>FT12345</setserial>"):
             assert piece in text
-        with pytest.raises(urllib.error.HTTPError, match="404"):
+        with pytest.raises(urllib.error.HTTPError, match="404") as refused:
             await asyncio.to_thread(get, "/other")
+        refused.value.close()
 
 
 async def test_an_independent_client_reads_it(emulated, bench, quiet):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pymodbus.client import AsyncModbusSerialClient
 
-from drivers.emulators.modbus_slave import IllegalAddress, ModbusSlave
+from heft.drivers.emulators.protocols.modbus_slave import IllegalAddress, ModbusSlave
 
 BOTTLE = {"mass": 0.53, "com": (0, 0, 0.16), "inertia": (0.002, 0.002, 0.0003, 0, 0, 0), "width": 0.06}
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from drivers.sim.faults import Silence
+from heft.drivers.plant.faults import Silence
 
 # -- decoders: by the facts, from the definitions ----------------------------------------------------------------------
 

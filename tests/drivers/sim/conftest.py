@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from daq.clock import SimulatedClock
-from daq.config.robot import load_robot
-from drivers import registry
-from drivers.block import Block
-from drivers.driver import Context, Driver
-from drivers.setpoints import Setpoints
-from drivers.sim.drives import SimDrives
-from drivers.sim.faults import Fault
-from drivers.sim.robot import SimJoint, SimRobot
-from drivers.sim.world import World, WorldOptions
+from heft.daq.clock import SimulatedClock
+from heft.daq.config.robot import load_robot
+from heft.drivers import registry
+from heft.drivers.block import Block
+from heft.drivers.driver import Context, Driver
+from heft.drivers.plant.faults import Fault
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.sim.drives import SimDrives
+from heft.drivers.sim.robot import SimJoint, SimRobot
+from heft.drivers.sim.world import World, WorldOptions
 
 ROOT = Path(__file__).parents[3]
 Motion = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
@@ -51,9 +51,9 @@ class Bench:
         self.errors: dict[str, Exception] = {}
 
     def add(self, kind: str, name: str, **options: Any) -> Bench:
-        model = registry.options_model(kind)(**{**CLEAN[kind], **options})
+        model = registry.driver_options(kind)(**{**CLEAN[kind], **options})
         context = Context(self.clock, self.world.robot.axes, self.world)
-        self.drivers[name] = registry.create(kind, name, model, context)
+        self.drivers[name] = registry.create_driver(kind, name, model, context)
         return self
 
     @property

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drivers.errors import CommandError, DeviceFault, UnderrunError
-from drivers.setpoints import Setpoints
-from drivers.sim.faults import DriveFault
+from heft.drivers.errors import CommandError, DeviceFault, UnderrunError
+from heft.drivers.plant.faults import DriveFault
+from heft.drivers.setpoints import Setpoints
 
 Make = Callable[..., Any]
 START = np.array([0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0])
@@ -27,7 +27,7 @@ def arm_bench(bench: Make) -> Make:
 
 def speed(b: Any) -> float:
     b.world.advance(b.clock.now_ns())
-    return float(np.abs(b.world.plant.v).max())
+    return float(np.abs(b.world.dynamics.v).max())
 
 
 async def test_it_follows_within_a_few_milliradians(arm_bench: Make, swing: Make) -> None:

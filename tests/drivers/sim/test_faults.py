@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from drivers.block import Validity
-from drivers.errors import DeviceLost
-from drivers.sim.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
-from drivers.sim.world import WorldOptions
+from heft.drivers.block import Validity
+from heft.drivers.errors import DeviceLost
+from heft.drivers.plant.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
+from heft.drivers.sim.world import WorldOptions
 
 Make = Callable[..., Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drivers.errors import OptionError
-from drivers.sim.model import read_structure, with_model
-from drivers.sim.robot import SimRobot
+from heft.drivers.errors import OptionError
+from heft.drivers.sim.model import read_structure, with_model
+from heft.drivers.sim.robot import SimRobot
 
 Make = Callable[..., Any]
 START = np.array([0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0])

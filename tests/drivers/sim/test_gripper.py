@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from drivers.errors import CommandError
-from drivers.sim.gripper import ObjectOptions
+from heft.drivers.errors import CommandError
+from heft.drivers.sim.gripper import ObjectOptions
 
 Make = Callable[..., Any]
 START = np.array([0.2, -0.5, 0.3, 1.8, -1.8, 0.4, 0.5])
@@ -48,7 +48,7 @@ async def test_the_wrist_feels_the_weight(picked: Any) -> None:
 
     model = mujoco.MjModel.from_xml_path(str(b.world.robot.model))
     data = mujoco.MjData(model)
-    data.qpos = b.world.plant.q
+    data.qpos = b.world.dynamics.q
     mujoco.mj_kinematics(model, data)
     up = data.site("sensor").xmat.reshape(3, 3).T @ [0.0, 0.0, 9.81 * 1.1]
     com_from_sensor = np.array(CAN["com"]) - [0.0, 0.0, 0.02]  # the sensor sits 20 mm beyond the flange

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from drivers.errors import OptionError
+from heft.drivers.errors import OptionError
 
 Make = Callable[..., Any]
 START = np.array([0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0])

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drivers.errors import OptionError
-from drivers.sim.model import compile_plant, read_structure
-from drivers.sim.robot import SimJoint, SimRobot
+from heft.drivers.errors import OptionError
+from heft.drivers.sim.model import compile_plant, read_structure
+from heft.drivers.sim.robot import SimJoint, SimRobot
 
 INERTIAL = """<inertial><origin xyz="0 0 0.1"/><mass value="{mass}"/>
   <inertia ixx="0.01" iyy="0.01" izz="0.005" ixy="0" ixz="0" iyz="0"/></inertial>"""

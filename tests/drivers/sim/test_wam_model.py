@@ -11,9 +11,9 @@ import pinocchio
 import pytest
 from numpy.typing import NDArray
 
-from daq.config.robot import load_robot
-from drivers.sim.model import read_structure
-from drivers.sim.robot import SimRobot
+from heft.daq.config.robot import load_robot
+from heft.drivers.sim.model import read_structure
+from heft.drivers.sim.robot import SimRobot
 
 Vector = NDArray[np.float64]
 
@@ -190,7 +190,7 @@ def test_robot_file_agrees_with_the_model(wam: SimRobot) -> None:
 
 def test_every_link_and_every_drawn_arm_fits_into_its_box(wam: SimRobot) -> None:
     """In a box [l, u] every mass distribution has integral of (x - l)(u - x) dm > 0 along each axis."""
-    from drivers.sim.truth import PerturbationOptions, draw_arm
+    from heft.drivers.sim.truth import PerturbationOptions, draw_arm
 
     boxes = {name: link.box for name, link in load_robot(wam.model.with_suffix(".yaml")).links.items()}
     structure = read_structure(wam)

@@ -12,10 +12,10 @@ import pinocchio
 import pytest
 from numpy.typing import NDArray
 
-from daq.config.rig import load_rig
-from daq.rig import Rig
-from drivers.errors import OptionError
-from drivers.sim import history
+from heft.daq.config.rig import load_rig
+from heft.daq.rig import Rig
+from heft.drivers.errors import OptionError
+from heft.drivers.plant import history
 
 Make = Callable[..., Any]
 START = np.array([0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0])
@@ -119,7 +119,7 @@ async def test_the_shipped_rigs(name: str, bench: Make, swing: Make) -> None:
 
 async def test_another_robot_runs_on_the_same_plant(bench: Make, swing: Make) -> None:
     b = bench("panda")
-    start = b.world.plant.q.copy()
+    start = b.world.dynamics.q.copy()
     b.add("sim_drives", "arm", bandwidth_hz=10.0).add("sim_encoders", "encoders").add("sim_wrench", "wrist")
     b.add("sim_gripper", "gripper", objects={"can": CAN})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daq.clock import ManualClock, RealClock
+from heft.daq.clock import ManualClock, RealClock
 
 
 @pytest.fixture

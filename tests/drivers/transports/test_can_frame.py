@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drivers.transports import CanFrame
+from heft.drivers.transports.can_frame import CanFrame
 
 
 def test_what_can_exist() -> None:

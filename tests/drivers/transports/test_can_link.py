@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from typing import NoReturn
 
 import can
 import pytest
 import pytest_asyncio
 
-from daq.clock import ManualClock, RealClock
-from drivers.errors import ConnectError, DeviceLost
-from drivers.transports import CanFrame, CanLink, CanSettings, can_link, open_bus
+from heft.daq.clock import ManualClock, RealClock
+from heft.drivers.errors import ConnectError, DeviceLost
+from heft.drivers.transports import can_link
+from heft.drivers.transports.can_bus import CanSettings, open_bus
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.can_link import CanLink
 
 GROUP = "239.74.163.2"
 
@@ -126,12 +130,14 @@ async def test_bus_off_ends_the_line(nodes: list[CanLink]) -> None:
         await nodes[1].send(CanFrame(1))
 
 
-async def test_stock_buses_of_the_group_understand_each_other(clock: RealClock) -> None:
+async def test_stock_buses_of_the_group_understand_each_other(
+    clock: RealClock, missing: Callable[[str], NoReturn]
+) -> None:
     settings = settings_of("udp_multicast")
     try:
         stock = can.Bus(interface="udp_multicast", channel=GROUP, **settings.options)
     except can.CanInitializationError:
-        pytest.skip("python-can's own udp_multicast needs a network; this host has none")
+        missing("python-can's own udp_multicast needs a network; this host has none")
     try:
         async with CanLink("ours", clock, settings) as ours:
             await ours.send(CanFrame(0x123, b"ours"))

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from drivers.errors import DeviceLost
-from drivers.transports.inbox import Inbox
+from heft.drivers.errors import DeviceLost
+from heft.drivers.transports.inbox import Inbox
 
 
 async def test_items_come_before_the_error_and_the_first_error_stays() -> None:

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from daq.clock import ManualClock
-from drivers.transports.receive_time import ReceiveTime
+from heft.daq.clock import ManualClock
+from heft.drivers.transports.receive_time import ReceiveTime
 
 SYSTEM_NS = 1_700_000_000_000_000_000
 

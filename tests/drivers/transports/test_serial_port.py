@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daq.clock import RealClock
-from drivers.errors import ConnectError, DeviceLost
-from drivers.transports import PtyPort, SerialPort
+from heft.daq.clock import RealClock
+from heft.drivers.errors import ConnectError, DeviceLost
+from heft.drivers.transports.pty_port import PtyPort
+from heft.drivers.transports.serial_port import SerialPort
 
 
 def port_of(pty: PtyPort, **options: int | str) -> SerialPort:

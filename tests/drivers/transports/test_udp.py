@@ -8,9 +8,10 @@ import time
 
 import pytest
 
-from daq.clock import RealClock
-from drivers.errors import ConnectError, DeviceLost
-from drivers.transports import Datagram, UdpLink
+from heft.daq.clock import RealClock
+from heft.drivers.errors import ConnectError, DeviceLost
+from heft.drivers.transports.transport import Datagram
+from heft.drivers.transports.udp import UdpLink
 
 HERE = ("127.0.0.1", 0)
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from identify.consistency import consistency
-from identify.payload import PayloadEstimate, PayloadEstimator, WristSensor
+from heft.identify.bodies.consistency import consistency
+from heft.identify.payload import PayloadEstimate, PayloadEstimator, WristSensor
 
 _PATH = Path(__file__).parent / "simulator.py"
 

@@ -167,12 +167,12 @@ class PickUp:
     time: Array
     wrench: Array
     kinematics: dict[str, Array]
+    linear_velocity: Array
     picked: int
     body: Points
     gripper: Points
     bias: Array
     delay_error: float
-    linear_velocity: Array
 
     def samples(self, low: float, high: float) -> dict[str, Array]:
         """Arguments of `update` for stamps within [low, high)."""
@@ -250,10 +250,10 @@ def pick_up(
         t,
         wrench + bias + drift * t[:, None] + grain,
         kinematics,
+        motion.linear_velocity(t - 0.003),
         picked,
         body,
         tool,
         bias,
         error,
-        motion.linear_velocity(t - 0.003),
     )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import identify.payload
+import heft.identify.payload
 
 
 def test_every_public_name_exists() -> None:
-    for name in identify.payload.__all__:
-        assert hasattr(identify.payload, name), name
-    assert "fit_wrench" in identify.payload.__all__
+    for name in heft.identify.payload.__all__:
+        assert hasattr(heft.identify.payload, name), name
+    assert "fit_wrench" in heft.identify.payload.__all__
 
 
 def test_no_bus_no_devices_no_simulation() -> None:
     code = (
-        "import sys, identify.payload;"
+        "import sys, heft.identify.payload;"
         "print([m for m in ('zmq', 'can', 'aiomqtt', 'mujoco', 'pinocchio', 'cvxpy') if m in sys.modules])"
     )
     done = subprocess.run(

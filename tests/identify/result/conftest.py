@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from identify import Dataset, Result, Robot, fit
-from identify.arrays import Array
-from identify.inertia import grid, mass_point_matrix
-from identify.parameters import Layout
+from heft.identify import Dataset, Result, Robot, fit
+from heft.identify.bodies import grid, mass_point_matrix
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import Layout
 
 ROWS = (
     {"alpha": -np.pi / 2, "a": 0.0, "d": 0.3, "theta": 0.0},

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import identify
-from identify import Dataset
-from identify.errors import ParameterError, ResultError
-from identify.result import RelativeError
-from identify.result.document import from_dict
+from heft import identify
+from heft.identify import Dataset, Result
+from heft.identify.errors import ParameterError, ResultError
+from heft.identify.result import RelativeError
 
 
 def test_parameters_by_link_and_joint(bench, result) -> None:
@@ -73,7 +72,7 @@ def test_errors_of_several_datasets_are_stacked(bench, result) -> None:
 
 
 def test_revolute_and_prismatic_are_not_stacked(result, bench) -> None:
-    from identify.reduction import reduce
+    from heft.identify.information.reduction import reduce
 
     information = reduce(bench.robot, bench.dataset(3), result.processing)
     values = result.parameters.values
@@ -129,7 +128,7 @@ def test_intervals_of_base_parameters_know_their_degrees_of_freedom(result) -> N
     np.testing.assert_allclose(ratio, stats.t.ppf(0.975, result.base.degrees))
     data = result.to_dict()
     del data["base"]["degrees"]  # as an earlier version wrote it
-    earlier = from_dict(data).base
+    earlier = Result.from_dict(data).base
     np.testing.assert_allclose(earlier.half_widths / earlier.std, 1.959964, rtol=1e-5)
 
 
@@ -141,7 +140,7 @@ def test_a_result_that_cannot_be_written_leaves_nothing(tmp_path, result) -> Non
 
 
 def test_equal_inputs_give_equal_files(tmp_path, bench, result) -> None:
-    from identify import fit
+    from heft.identify import fit
 
     again = fit(bench.robot, bench.dataset(1), cutoff_hz=5.0, validate=bench.dataset(2))
     assert again.save(tmp_path / "one.json").read_bytes() == result.save(tmp_path / "two.json").read_bytes()

@@ -9,9 +9,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from identify.errors import ModelError
-from identify.robot import Robot
-from identify.robot import check as check_module
+from heft.identify.errors import ModelError
+from heft.identify.robot import Robot
+from heft.identify.robot import regressor_check as check_module
 
 MJCF = """<mujoco model="tree">
   <compiler angle="radian"/>

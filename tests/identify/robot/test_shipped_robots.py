@@ -8,9 +8,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from identify.base import base_parameters
-from identify.errors import ModelError
-from identify.robot import Robot
+from heft.identify.errors import ModelError
+from heft.identify.robot import Robot
+from heft.identify.robot.base import base_parameters
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "robots"
 

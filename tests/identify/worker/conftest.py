@@ -6,20 +6,19 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from daq.archive.live import LiveStore
-from daq.archive.source import LiveSource
-from daq.bus.endpoint import Endpoint
-from daq.record import Writer
-from daq.recording import Recording
-from drivers import Block, Column, Stream
-from heft.configs import CONFIGS
-from identify.robot import Robot
+from heft.daq.bus.endpoint import Endpoint
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.following.source import Source
+from heft.daq.record import Writer
+from heft.daq.recording import Recording
+from heft.drivers import Block, Column, Stream
+from heft.identify.robot import Robot
 
 START_NS = 1_000_000_000
 CLOCK = {"tick_hz": 1e6, "tick_bits": 32}
@@ -47,7 +46,7 @@ def robot() -> Robot:
 @pytest.fixture(scope="session")
 def write_session(robot: Robot) -> Callable[..., Path]:
     def write(path: Path, seconds: float = 8.0, state: str = "done") -> Path:
-        """Identification for three quarters of the time, then validation; blocks of 10 ms."""
+        """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s."""
         names, n = robot.joints, len(robot.joints)
         motion = Stream(
             "arm.motion", tuple(Column(j, "position", "rad", 1e-6) for j in names), 1000.0, "<i4", **CLOCK
@@ -66,15 +65,27 @@ def write_session(robot: Robot) -> Callable[..., Path]:
                 writer.attach(name, "text/plain", 0, (CONFIGS / "robots" / file).read_bytes())
             for stream in tables:
                 writer.describe(stream)
-            edges = (0.0, 0.75 * seconds, seconds)
-            for k, use in enumerate(("identification", "validation")):
-                for name, at in (("segment_start", edges[k]), ("segment_end", edges[k + 1])):
-                    t_ns = START_NS + int(at * 1e9)
-                    facts = {"t_ns": t_ns, "name": name, "segment": use, "use": use}
-                    writer.event(t_ns, json.dumps(facts))
+            events = [
+                {
+                    "t_ns": START_NS + int(at * seconds * 1e9),
+                    "name": f"segment_{what}",
+                    "segment": use,
+                    "use": use,
+                }
+                for what, use, at in (
+                    ("start", "identification", 0.0),
+                    ("end", "identification", 0.75),
+                    ("start", "validation", 0.75),
+                    ("end", "validation", 1.0),
+                )
+            ]
             end_ns = START_NS + int(seconds * 1e9)
-            writer.event(end_ns, json.dumps({"t_ns": end_ns, "name": "state", "state": state, "reason": ""}))
+            events.append({"t_ns": end_ns, "name": "state", "state": state, "reason": ""})
             for first in range(0, len(t), 10):
+                while events[0]["t_ns"] <= START_NS + first * 1_000_000:
+                    writer.event(events[0]["t_ns"], json.dumps(events.pop(0)))
+                if first % 250 == 0:
+                    writer.flush()
                 part = slice(first, first + 10)
                 index = np.arange(first, min(first + 10, len(t)))
                 for stream, table in tables.items():
@@ -88,6 +99,8 @@ def write_session(robot: Robot) -> Callable[..., Path]:
                             ticks=index * 1000,
                         )
                     )
+            for event in events:
+                writer.event(event["t_ns"], json.dumps(event))
             writer.note("losses", {"none": "0"})
             writer.finish()
         return path
@@ -102,24 +115,24 @@ def recorded(write_session: Callable[..., Path], tmp_path_factory: pytest.TempPa
 
 @dataclass
 class Live:
-    """A session that gives what a recording holds, bit by bit, as if it were just happening."""
+    """A session whose recording grows, byte by byte, as if it were just happening."""
 
-    source: LiveSource
+    source: Source
     recording: Recording
-    given: dict[str, int] = field(default_factory=dict)
+    path: Path
+
+    @property
+    def session(self) -> str:
+        return self.source.server.info.session
 
     def give(self, share: float) -> None:
-        """Publish Blocks up to this share of the recording."""
-        for name in self.recording.streams:
-            blocks = list(self.recording.blocks(name))
-            upto = round(share * len(blocks))
-            for block in blocks[self.given.get(name, 0) : upto]:
-                self.source.block(block)
-            self.given[name] = upto
+        """Write the recording up to this share of its bytes."""
+        data = self.recording.path.read_bytes()
+        with self.path.open("ab") as file:
+            file.write(data[file.tell() : round(share * len(data))])
 
     async def end(self, state: str = "done", reason: str = "") -> None:
         """The session is over; returns when its followers have everything."""
-        self.source.note("losses", {"none": "0"})
         await self.source.end(state, reason, {})
 
 
@@ -127,18 +140,12 @@ class Live:
 def live(recorded: Path, tmp_path: Path) -> Callable[..., object]:
     @asynccontextmanager
     async def begin(endpoint: Endpoint | None = None) -> AsyncIterator[Live]:
-        recording = Recording.open(recorded)
         endpoint = endpoint or Endpoint.parse(f"ipc://{tmp_path}/telemetry")
-        store = LiveStore(lambda: recorded, limit=1 << 16)  # most of it comes from the file
-        async with LiveSource(endpoint, "short", store, 77) as source:
-            for name in recording.attachments:
-                source.attach(name, "text/plain", recording.attachment(name))
-            for stream in recording.streams.values():
-                source.describe(stream)
-            source.begin()
-            for event in recording.events:
-                source.event(event.name, t_ns=event.t_ns, **event.facts)
-            yield Live(source, recording)
+        growing = tmp_path / "growing"
+        growing.write_bytes(b"")
+        async with Source(endpoint, "short", 77) as source:
+            source.begin(growing)
+            yield Live(source, Recording.open(recorded), growing)
 
     return begin
 

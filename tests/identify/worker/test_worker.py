@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from daq import topics
-from daq.bus import Endpoint, Message, Subscriber
-from daq.clock import RealClock
-from daq.recording import Recording
-from daq.replay.replay import Replay
-from identify.recorded import identify_recordings
-from identify.robot import Robot
-from identify.worker import provisional as provisional_module
-from identify.worker.provisional import Provisional
-from identify.worker.worker import Verdict, Worker
+from heft.daq import topics
+from heft.daq.bus import Endpoint, Message, Subscriber
+from heft.daq.clock import RealClock
+from heft.daq.recording import Recording
+from heft.daq.recording.growing import GrowingRecording
+from heft.daq.replay.replay import Replay
+from heft.identify.fit import identify_recordings
+from heft.identify.robot import Robot
+from heft.identify.worker import provisional as provisional_module
+from heft.identify.worker.provisional import Provisional
+from heft.identify.worker.worker import Verdict, Worker
 
 if TYPE_CHECKING:
     from tests.identify.worker.conftest import Live
@@ -29,7 +30,9 @@ Begin = Callable[..., Any]
 @pytest.fixture(scope="module")
 def offline(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What identification of the file itself gives."""
-    path = identify_recordings([recorded]).save(tmp_path_factory.mktemp("offline") / "result.json")
+    path = identify_recordings([Recording.open(recorded)]).save(
+        tmp_path_factory.mktemp("offline") / "result.json"
+    )
     return path.read_bytes()
 
 
@@ -66,12 +69,11 @@ async def test_it_follows_a_session_and_answers_as_offline(
     folder = tmp_path / "work" / verdict.session.session
     assert (tmp_path / "work" / "result.json").read_bytes() == offline
     assert (folder / "result.json").read_bytes() == offline
-    assert verdict.spool == folder / "short.mcap"
-    assert Recording.open(verdict.spool).digest == session.recording.digest
+    assert verdict.path == folder / "short.mcap"
+    assert verdict.path.read_bytes() == session.recording.path.read_bytes()
 
 
 async def test_one_that_comes_late_gets_all_of_it(live: Begin, tmp_path: Path, offline: bytes) -> None:
-    """Most of it is no longer in the session's memory by then, but in its file."""
     async with live() as session:
         session.give(1.0)
         ending = asyncio.create_task(session.source.end("done", "", {"worker": lambda: True}))
@@ -85,7 +87,7 @@ async def test_one_that_was_killed_goes_on_where_it_was(live: Begin, tmp_path: P
     async with live() as session:
         killed = asyncio.create_task(first_verdict(worker_of(session, tmp_path)))
         session.give(0.5)
-        partial = tmp_path / session.source.archive.session / "short.mcap.partial"
+        partial = tmp_path / session.session / "short.mcap.partial"
         await eventually(lambda: partial.exists() and partial.stat().st_size > 10_000)
         killed.cancel()
         await asyncio.gather(killed, return_exceptions=True)
@@ -103,7 +105,7 @@ async def test_an_acquisition_that_dies_is_identified_from_what_came(live: Begin
         worker = Worker(session.source.server.endpoint, tmp_path, RealClock(), gone_s=0.5)
         working = asyncio.create_task(first_verdict(worker))
         session.give(0.7)
-        partial = tmp_path / session.source.archive.session / "short.mcap.partial"
+        partial = tmp_path / session.session / "short.mcap.partial"
         await eventually(lambda: partial.exists() and partial.stat().st_size > 10_000)
         await asyncio.sleep(0.5)
     verdict = await working
@@ -111,7 +113,7 @@ async def test_an_acquisition_that_dies_is_identified_from_what_came(live: Begin
     assert verdict.reason == "the acquisition has died: this is from what had arrived"
     assert verdict.result is not None
     assert verdict.to_dict()["state"] == "died"
-    assert verdict.spool.name == "short.mcap.partial"
+    assert verdict.path.name == "short.mcap.partial"
 
 
 async def test_several_sessions_in_a_row(live: Begin, tmp_path: Path, offline: bytes) -> None:
@@ -139,21 +141,36 @@ async def test_several_sessions_in_a_row(live: Begin, tmp_path: Path, offline: b
         assert (tmp_path / verdict.session.session / "result.json").read_bytes() == offline
 
 
-async def test_a_session_that_was_aborted_is_spooled_but_not_identified(live: Begin, tmp_path: Path) -> None:
+async def test_a_session_that_was_aborted_is_copied_but_not_identified(live: Begin, tmp_path: Path) -> None:
     async with live() as session:
         working = asyncio.create_task(first_verdict(worker_of(session, tmp_path)))
-        session.give(0.5)
+        session.give(1.0)
         await session.source.end("aborted", "a hand", {"worker": lambda: True})
         verdict = await working
     assert verdict.result is None
     assert "was aborted (a hand)" in verdict.reason
-    assert f"heft identify {verdict.spool}" in verdict.reason
-    assert Recording.open(verdict.spool).recovery.ok
+    assert f"heft identify {verdict.path}" in verdict.reason
+    assert Recording.open(verdict.path).recovery.ok
     assert not (tmp_path / "result.json").exists()
 
 
-async def test_data_that_nothing_can_be_identified_from(live: Begin, tmp_path: Path) -> None:
+async def test_a_recording_that_failed_is_copied_as_far_as_it_goes(live: Begin, tmp_path: Path) -> None:
     async with live() as session:
+        working = asyncio.create_task(first_verdict(worker_of(session, tmp_path)))
+        session.give(0.6)
+        await session.source.end("failed", "no space left", {"worker": lambda: True})
+        verdict = await working
+        assert verdict.path.read_bytes() == session.path.read_bytes()
+    assert verdict.path.name == "short.mcap.partial"
+    assert "was failed (no space left)" in verdict.reason
+    assert len(list(Recording.open(verdict.path).blocks("arm.motion"))) > 100
+
+
+async def test_data_that_nothing_can_be_identified_from(
+    live: Begin, write_session: Callable[..., Path], tmp_path: Path
+) -> None:
+    async with live() as session:
+        session.path.write_bytes(write_session(tmp_path / "empty.mcap", seconds=0.0).read_bytes())
         working = asyncio.create_task(first_verdict(worker_of(session, tmp_path)))
         await session.source.end("done", "", {"worker": lambda: True})
         verdict = await working
@@ -165,7 +182,7 @@ async def test_progress_and_result_are_on_the_bus(
     live: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provisional_module, "WINDOW_NS", 2_000_000_000)
-    monkeypatch.setattr("identify.worker.follower.TELL_NS", 10_000_000)
+    monkeypatch.setattr("heft.identify.worker.follower.TELL_NS", 10_000_000)
     heard: list[Message] = []
 
     async def listen(endpoint: Endpoint) -> None:
@@ -198,7 +215,7 @@ async def test_progress_and_result_are_on_the_bus(
 async def test_a_replay_is_followed_like_a_session(recorded: Path, tmp_path: Path, offline: bytes) -> None:
     endpoint = Endpoint.parse(f"ipc://{tmp_path}/telemetry")
     async with Replay(Recording.open(recorded), endpoint, None) as replay:
-        working = asyncio.create_task(first_verdict(Worker(endpoint.archive, tmp_path, RealClock())))
+        working = asyncio.create_task(first_verdict(Worker(endpoint.following, tmp_path, RealClock())))
         await replay.play()
         await replay.followed({"worker": lambda: True})
         verdict = await working
@@ -207,27 +224,22 @@ async def test_a_replay_is_followed_like_a_session(recorded: Path, tmp_path: Pat
 
 
 def test_provisional_answers_come_near_the_final_one(
-    recorded: Path, robot: Robot, monkeypatch: pytest.MonkeyPatch
+    recorded: Path, robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provisional_module, "WINDOW_NS", 2_000_000_000)
-    recording = Recording.open(recorded)
-    provisional = Provisional(lambda: robot, "sdp", "full")
-    provisional.happened(tuple(text.data.decode() for text in recording.event_texts))
+    data = recorded.read_bytes()
+    path = tmp_path / "growing"
+    path.write_bytes(b"")
+    provisional = Provisional(GrowingRecording(path), lambda: robot, "sdp", "full")
     samples = []
-    chunks = {
-        name: [b.data for e in recording.chunks(name) for b in recording.encoded(name, e)]
-        for name in recording.streams
-    }
-    for at in range(0, 800, 20):
-        for name, stream in recording.streams.items():
-            provisional.take(stream, b"".join(chunks[name][at : at + 20]))
-        window = provisional.cut()
-        if window is not None:
-            provisional.forget(provisional.reduce(window))
+    for at in range(0, len(data), len(data) // 40):
+        with path.open("ab") as file:
+            file.write(data[at : at + len(data) // 40])
+        if provisional.look():
             samples.append(provisional.progress.samples)
     assert len(samples) >= 3
     assert samples == sorted(set(samples))
-    result = identify_recordings([recorded])
+    result = identify_recordings([Recording.open(recorded)])
     assert provisional.progress.rank == result.rank
     assert provisional.progress.estimate is not None
     for name, value in provisional.progress.estimate.items():

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from daq.clock import RealClock
-from drivers import emulators, registry
-from drivers.block import Block
-from drivers.devices.can_drives import CanDrives
-from drivers.driver import Context
-from drivers.emulators.bench import Bench
-from drivers.emulators.emulator import Emulator
-from drivers.setpoints import Setpoints
-from drivers.transports import CanFrame
+from heft.daq.clock import RealClock
+from heft.drivers import registry
+from heft.drivers.block import Block
+from heft.drivers.devices.bus.can_drives import CanDrives
+from heft.drivers.driver import Context
+from heft.drivers.emulators.base.emulator import Emulator
+from heft.drivers.plant.bench import Bench
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.transports.can_frame import CanFrame
 
 AXES = ("joint1", "joint2")
 POSTURE = (0.3, -0.8)
@@ -187,8 +187,8 @@ def words(kind: str) -> Kind:
 def driver(kind: str, clock: RealClock, **options: Any) -> CanDrives[Any]:
     """Slow and patient: tests share their machine."""
     patient = {"rate_hz": 100.0, "timeout_s": 0.3, "watchdog_s": 0.5, "interface": "virtual"}
-    model = registry.options_model(kind).model_validate({**patient, **KINDS[kind].driver, **options})
-    made = registry.create(kind, "arm", model, Context(clock, axes=AXES))
+    model = registry.driver_options(kind).model_validate({**patient, **KINDS[kind].driver, **options})
+    made = registry.create_driver(kind, "arm", model, Context(clock, axes=AXES))
     assert isinstance(made, CanDrives)
     return made
 
@@ -207,11 +207,11 @@ def stand(kind: str, steady_clock: Callable[[], RealClock]) -> Callable[..., Any
     async def make(emulator: Mapping[str, Any] | None = None, **options: Any) -> AsyncIterator[Stand]:
         clock = steady_clock()
         plant = Bench(clock, axes=AXES, posture=np.array(POSTURE))
-        model = emulators.options_model(kind)
+        model = registry.emulator_options(kind)
         chosen = model.model_validate(
             {"interface": "virtual", "bandwidth_hz": 8.0, **KINDS[kind].emulator, **(emulator or {})}
         )
-        async with emulators.create(kind, "arm", chosen, plant) as device:
+        async with registry.create_emulator(kind, "arm", chosen, plant) as device:
             arm = driver(kind, clock, **options)
             arm.redirect(device.endpoint)
             async with arm:

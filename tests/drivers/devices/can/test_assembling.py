@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drivers.block import Block, Validity
-from drivers.devices.assembler import age_columns
-from drivers.devices.bus_load import BusLoad, Traffic
-from drivers.devices.collector import Collector, Collectors
-from drivers.devices.gatherer import Gatherer, Place
-from drivers.devices.pace import Pace
-from drivers.driver import Counters
-from drivers.errors import OptionError
-from drivers.stream import Column, Stream
+from heft.drivers.block import Block, Validity
+from heft.drivers.devices.base.sequence import ArrivalSequence
+from heft.drivers.devices.bus.broadcast_assembler import BroadcastAssembler, BroadcastAssemblers
+from heft.drivers.devices.bus.bus_load import BusLoad, Traffic
+from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
+from heft.drivers.devices.bus.row_assembler import age_columns
+from heft.drivers.driver import Counters
+from heft.drivers.errors import OptionError
+from heft.drivers.stream import Column, Stream
 
 T = 4_000_000  # of a cycle [ns]
 
@@ -31,7 +31,9 @@ class Bus:
         self.counters = Counters()
         motion, current = stream("motion", "p1", "p2", "v1", "v2"), stream("current", "c1", "c2")
         places = [[Place(0, 0)], [Place(0, 1)], [Place(0, 2), Place(1, 0)], [Place(0, 3), Place(1, 1)]]
-        self.gatherer = Gatherer((motion, current), places, block, self.blocks.append, self.ended.append)
+        self.gatherer = CycleAssembler(
+            (motion, current), places, block, self.blocks.append, self.ended.append
+        )
         self.gatherer.count_in(self.counters)
 
     def put(self, frame, value, host_ns, flags=None):
@@ -158,7 +160,7 @@ def test_ages_are_measured_from_the_last_frame():
         "arm.motion", (Column("j1", "position", "rad"), *age_columns(("j1", "j2"))), 250.0, dtype="<i4"
     )
     blocks: list[Block] = []
-    gatherer = Gatherer(
+    gatherer = CycleAssembler(
         (described,),
         [[Place(0, 0)], []],
         1,
@@ -185,7 +187,7 @@ class Talk:
             *age_columns(("j1", "j2")),
         )
         described = Stream("arm.motion", columns, 100.0, dtype="<f4")
-        self.collector = Collector(described, [(0,), (1,)], block, self.blocks.append)
+        self.collector = BroadcastAssembler(described, [(0,), (1,)], block, self.blocks.append)
         self.collector.count_in(self.counters)
         self.collector.restart(0)
 
@@ -248,7 +250,7 @@ def test_late_rows_are_not_lost_and_lost_ones_are():
     late = rng.exponential(1.0, 4000) + np.where(rng.random(4000) < 0.05, rng.uniform(0.0, 30.0, 4000), 0.0)
     came = np.maximum.accumulate(due + late)
     counters, numbers, waiting = Counters(), [], []
-    pace = Pace(100.0, counters)
+    pace = ArrivalSequence(100.0, counters)
     for t in came[kept]:
         waiting.append(round(t * 1e6))
         placed = pace.place(waiting)
@@ -264,7 +266,7 @@ def test_late_rows_are_not_lost_and_lost_ones_are():
 
 def test_a_stall_of_a_third_of_a_second_loses_nothing():
     counters = Counters()
-    pace = Pace(100.0, counters)
+    pace = ArrivalSequence(100.0, counters)
     times = [10 * k for k in range(20)] + [540 + 0.2 * k for k in range(35)] + [10 * k for k in range(55, 70)]
     assert pace.place([round(t * 1e6) for t in times], last=True) == list(range(70))
     assert counters.lost == 0
@@ -272,7 +274,7 @@ def test_a_stall_of_a_third_of_a_second_loses_nothing():
 
 def test_several_streams_of_the_same_axes():
     one, two = Talk(), Talk()
-    both = Collectors(one.collector, two.collector)
+    both = BroadcastAssemblers(one.collector, two.collector)
     assert len(both.streams) == 2
     one.put(0, 1, 5)
     one.put(1, 1, 6)

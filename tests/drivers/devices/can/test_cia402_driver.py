@@ -7,10 +7,11 @@ import asyncio
 import numpy as np
 import pytest
 
-from drivers.block import Validity
-from drivers.emulators.wire_faults import Status
-from drivers.errors import ConnectError, DeviceFault, DeviceLost, OptionError
-from drivers.transports import CanFrame, CanLink
+from heft.drivers.block import Validity
+from heft.drivers.emulators.wires.wire_faults import Status
+from heft.drivers.errors import ConnectError, DeviceFault, DeviceLost, OptionError
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.can_link import CanLink
 
 
 @pytest.fixture

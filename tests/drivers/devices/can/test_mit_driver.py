@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drivers.block import Validity
-from drivers.errors import CommandError, ConnectError
-from drivers.setpoints import Setpoints
-from drivers.transports import CanLink
+from heft.drivers.block import Validity
+from heft.drivers.errors import CommandError, ConnectError
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.transports.can_link import CanLink
 
 OVERRIDE = "AK motors have no watchdog; test bench with an emergency stop"
 MIXED = {

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from drivers.emulators.wire_faults import BusOff, Status
-from drivers.errors import CommandError, DeviceFault, DeviceLost, OptionError, UnderrunError
-from drivers.setpoints import Setpoints
-from drivers.sim.faults import DriveFault, Silence
-from drivers.stream import Role
+from heft.drivers.emulators.wires.wire_faults import BusOff, Status
+from heft.drivers.errors import CommandError, DeviceFault, DeviceLost, OptionError, UnderrunError
+from heft.drivers.plant.faults import DriveFault, Silence
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.stream import Role
 
 #: The motions here last five seconds where nothing stops them. In this are 0.3 s of silence or 0.5 s of the watchdog,
 #: the ramp, and the lateness of a host that other tests keep busy.
@@ -170,7 +170,7 @@ async def test_a_drive_fault_stops_the_others_and_names_the_drive(stand, words):
         await bench.arm.hold()
         await bench.arm.disarm()
         assert not bench.on.any()
-        await bench.until(bench.arm._stands)
+        await bench.until(bench.arm._stands_still)
         with pytest.raises(DeviceFault, match=words.who):
             await bench.arm.arm()  # it is still broken
         assert not bench.on.any()

@@ -8,10 +8,11 @@ import struct
 import numpy as np
 import pytest
 
-from drivers.block import Validity
-from drivers.errors import CommandError, ConnectError
-from drivers.setpoints import Setpoints
-from drivers.transports import CanFrame, CanLink
+from heft.drivers.block import Validity
+from heft.drivers.errors import CommandError, ConnectError
+from heft.drivers.setpoints import Setpoints
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.can_link import CanLink
 
 
 @pytest.fixture

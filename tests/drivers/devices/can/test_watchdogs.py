@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drivers import registry
-from drivers.errors import CommandError
+from heft.drivers import registry
+from heft.drivers.errors import CommandError
 
 WHY = "test bench without a motor, the emergency stop is at hand"
 
@@ -65,7 +65,7 @@ async def test_a_reason_in_the_rigs_file_allows_it(kind, stand):
 
 
 def test_the_reason_must_be_one(kind):
-    model = registry.options_model(kind)
+    model = registry.driver_options(kind)
     with pytest.raises(ValueError, match="without_watchdog"):
         model.model_validate({"axes": {}, "without_watchdog": "yes"})
 

@@ -12,10 +12,10 @@ import pytest
 from canopen.objectdictionary import ODRecord, ODVariable, datatypes
 from canopen.profiles.p402 import BaseNode402
 
-from daq.clock import RealClock
-from drivers.emulators.bench import Bench
-from drivers.emulators.cia402 import Cia402, Cia402Options
-from drivers.transports import CanSettings, open_bus
+from heft.daq.clock import RealClock
+from heft.drivers.emulators.cia402 import Cia402, Cia402Options
+from heft.drivers.plant.bench import Bench
+from heft.drivers.transports.can_bus import CanSettings, open_bus
 
 TYPES = {
     "b": datatypes.INTEGER8,

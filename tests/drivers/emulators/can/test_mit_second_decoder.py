@@ -12,10 +12,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from daq.clock import RealClock
-from drivers.emulators.bench import Bench
-from drivers.emulators.mit_can import MitCan, MitOptions
-from drivers.transports import CanFrame, CanLink
+from heft.daq.clock import RealClock
+from heft.drivers.emulators.mit_can import MitCan, MitOptions
+from heft.drivers.plant.bench import Bench
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.can_link import CanLink
 
 
 def bits(data):

@@ -7,10 +7,11 @@ import asyncio
 import cantools
 import pytest
 
-from daq.clock import RealClock
-from drivers.emulators.bench import Bench
-from drivers.emulators.odrive_can import OdriveCan, OdriveOptions
-from drivers.transports import CanFrame, CanLink
+from heft.daq.clock import RealClock
+from heft.drivers.emulators.odrive_can import OdriveCan, OdriveOptions
+from heft.drivers.plant.bench import Bench
+from heft.drivers.transports.can_frame import CanFrame
+from heft.drivers.transports.can_link import CanLink
 
 NODE = 5
 _SIGNALS = {

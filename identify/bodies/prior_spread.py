@@ -1,0 +1,39 @@
+"""How far the true robot may be from what is known of it beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from heft.identify.errors import ProblemError
+
+__all__ = ["PriorSpread"]
+
+
+@dataclass(frozen=True)
+class PriorSpread:
+    """Standard deviations of the truth about the prior.
+
+    inertia         of each link: its pseudo-inertia is L exp(X) L' with L L' the prior's and X symmetric, normal,
+                    with 2 `inertia` on the diagonal and sqrt(2) `inertia` beside it. Masses vary by twice this,
+                    centres of mass by this much of the radius of gyration
+    drive_inertia   of the logarithm of each drive inertia
+    friction        of the logarithm of viscous and Coulomb friction; of the offset in units of Coulomb friction
+
+    Defaults: masses from CAD are good to 20 %, rotors from data sheets to 30 %, friction to a factor of three.
+    """
+
+    inertia: float = 0.1
+    drive_inertia: float = 0.3
+    friction: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not 0 < value < 10:
+                raise ProblemError(
+                    f"prior spread: {name} is {value}, must be above 0 and below 10; 0.1 is usual"
+                )
+
+    def widened(self, factor: float) -> Self:
+        """All of it times a factor."""
+        return type(self)(*(min(factor * value, 9.99) for value in asdict(self).values()))

@@ -1,0 +1,155 @@
+"""Assessment of an estimate: covariance, delay, intervals, and warnings about the data and the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from heft.identify.certainty.bootstrap import BootstrapCheck
+from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
+from heft.identify.certainty.influence import Influence, influence
+from heft.identify.certainty.interval import Interval, quantile
+from heft.identify.certainty.jackknife import WINDOWS, Windows, jackknife
+from heft.identify.certainty.model_check import UnmodelledResidual, outlier_intervals, unmodelled_residuals
+from heft.identify.certainty.parameter_intervals import parameter_intervals
+from heft.identify.certainty.position_noise import attenuation
+from heft.identify.certainty.uncertainty import Uncertainty, uncertainty_of
+from heft.identify.estimation.alignment import Alignment, Delay
+from heft.identify.estimation.estimate import Estimate
+from heft.identify.information.fit_data import FitData
+
+__all__ = ["Assessment", "assess"]
+
+WIDER = 2.0  # intervals that are this much wider than the formula for independent residuals are worth a word
+BIASED = 0.5  # of a standard deviation
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How far an estimate can be trusted.
+
+    uncertainty     covariance of base parameters and delay
+    delay           of torques against positions
+    intervals       of parameters by name
+    facts           numbers for the result, by name
+    warnings        lines for the result
+    contradiction   the warning where a wrist sensor contradicts the joints, empty where it does not
+    """
+
+    uncertainty: Uncertainty
+    delay: Delay
+    intervals: dict[str, Interval]
+    facts: dict[str, float]
+    warnings: tuple[str, ...]
+    contradiction: str = ""
+
+    def checked_by(self, check: BootstrapCheck) -> Self:
+        """The same with the facts and warnings of a bootstrap."""
+        return replace(self, facts=self.facts | check.facts, warnings=(*self.warnings, *check.warnings))
+
+
+def assess(alignment: Alignment, estimate: Estimate) -> Assessment:
+    """Covariance, delay and intervals of an estimate, from one more pass through the rows of the fit."""
+    data, problem = alignment.data, alignment.problem
+    effect = influence(data, problem, estimate, alignment.estimated)
+    bias = attenuation(data, problem, estimate, effect.spread)
+    alike = max(data.processing.alikeness(1 / each.sampling.step_s) for each in data.surveys)
+    unmodelled = unmodelled_residuals(data, effect.residuals)
+    between = None
+    if unmodelled:
+        between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
+    uncertainty = uncertainty_of(problem, estimate, effect, bias, alike, between)
+    delay = _delay(alignment, effect, uncertainty)
+    lines = [*alignment.warnings, *drift_warnings(delay)]
+    lines += _widened(uncertainty, data.processing.cutoff_hz, effect)
+    lines += _biased(uncertainty, problem.base.names)
+    lines += _outliers(data, estimate, effect)
+    lines += _unmodelled(unmodelled)
+    intervals = parameter_intervals(problem, estimate, uncertainty)
+    uncertainty = uncertainty.with_prior(intervals.covariance)
+    kept = effect.residuals.kept
+    facts = {
+        "rows": float(len(effect.residuals.time)),
+        "rows_left_out": float(1 - kept.mean()),  # at gaps and at rest, as a share of all joints' rows
+        "autocorrelated_rows": float(uncertainty.lag),
+        "typical_widening": float(np.median(uncertainty.widening)),
+    }
+    return Assessment(
+        uncertainty=uncertainty,
+        delay=delay,
+        intervals=intervals.intervals,
+        facts=facts,
+        warnings=(*lines, *intervals.warnings),
+        contradiction=intervals.contradiction,
+    )
+
+
+def _delay(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -> Delay:
+    """The torques' delay with its interval, and in windows of the data; of no width where it was given."""
+    data, value, estimated = alignment.data.datasets[0], alignment.delay_s, alignment.estimated
+    half = quantile(uncertainty.degrees) * uncertainty.delay_s if estimated else 0.0
+    windows = delay_windows(value, effect.delay, effect.curvature, effect.starts) if estimated else ()
+    return Delay(
+        stream=data.torque_stream,
+        against=data.motion_stream,
+        value_s=value,
+        std_s=uncertainty.delay_s if estimated else 0.0,
+        low_s=value - half,
+        high_s=value + half,
+        estimated=estimated,
+        windows=windows,
+    )
+
+
+def _widened(uncertainty: Uncertainty, cutoff_hz: float, effect: Influence) -> list[str]:
+    """A warning where intervals are much wider than those of independent residuals."""
+    typical = float(np.median(uncertainty.widening[effect.known])) if effect.known.any() else 1.0
+    if typical < WIDER:
+        return []
+    return [
+        f"residuals resemble their neighbours over {(uncertainty.lag + 1) / (2 * cutoff_hz):.2g} s: intervals are "
+        f"{typical:.1f} times wider than the usual formula has them, which takes residuals for independent"
+    ]
+
+
+def _biased(uncertainty: Uncertainty, names: tuple[str, ...]) -> list[str]:
+    """A warning where noise of the positions biases base parameters."""
+    std = np.sqrt(np.diag(uncertainty.covariance))
+    share = np.divide(
+        np.abs(uncertainty.bias), std, out=np.zeros_like(std), where=np.isfinite(std) & (std > 0)
+    )
+    worst = int(np.argmax(share))
+    if share[worst] < BIASED:
+        return []
+    return [
+        f"noise of the positions biases {int((share >= BIASED).sum())} base parameters by more than half a standard "
+        f"deviation (most: {names[worst].split(' ')[0]}); intervals allow for it, a lower cut-off avoids it"
+    ]
+
+
+def _outliers(data: FitData, estimate: Estimate, effect: Influence) -> list[str]:
+    """A warning with the times at which a residual is far larger than usual."""
+    outliers = outlier_intervals(data.robot.joints, effect.residuals)
+    if not outliers:
+        return []
+    shown = "; ".join(str(one) for one in outliers[:4]) + ("; ..." if len(outliers) > 4 else "")
+    what = (
+        "had no say"
+        if estimate.sample_weights is not None
+        else "pull at the answer: leave them out, or use irls"
+    )
+    return [f"some data do not belong to the rest (a knock, a touch, a bad sensor?): {shown}; they {what}"]
+
+
+def _unmodelled(unmodelled: tuple[UnmodelledResidual, ...]) -> list[str]:
+    """A warning with the joints whose residuals are not noise."""
+    if not unmodelled:
+        return []
+    return [
+        "the model does not hold for "
+        + "; ".join(str(one) for one in unmodelled)
+        + ": friction of another form, "
+        "elasticity or a wrong torque constant; parameters may be off by more than their intervals"
+    ]

@@ -1,0 +1,104 @@
+"""Intervals of physical parameters: masses, centres of mass, principal moments, posterior terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import JOINT_TERMS
+from heft.identify.bodies.robot_chart import Chart
+from heft.identify.certainty.interval import Interval
+from heft.identify.certainty.posterior import Posterior
+from heft.identify.certainty.uncertainty import Uncertainty
+from heft.identify.certainty.wrist_posterior import wrist_posterior
+from heft.identify.errors import SolverError
+from heft.identify.estimation.estimate import Estimate
+from heft.identify.estimation.problem import Problem
+
+__all__ = ["ParameterIntervals", "parameter_intervals"]
+
+STRAINED = 2.0  # squared distance from the prior per informed direction; 1 is expected
+ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class ParameterIntervals:
+    """What data and prior say together about an estimate.
+
+    intervals       by name (`link3.mass`, `link3.com.x`, `link3.principal_moments.1`, `joint3.viscous`, `total_mass`)
+    covariance      of the estimate's base parameters, shape (n_base, n_base); None without a posterior
+    warnings        lines for the result
+    contradiction   the warning where a wrist sensor contradicts the joints, which then has no part in the links
+    """
+
+    intervals: dict[str, Interval]
+    covariance: Array | None = None
+    warnings: tuple[str, ...] = ()
+    contradiction: str = ""
+
+
+def parameter_intervals(problem: Problem, estimate: Estimate, uncertainty: Uncertainty) -> ParameterIntervals:
+    """Intervals from the posterior of data and prior.
+
+    Where the data contradict the prior's spread, it is widened until they do not, with a warning. Without a prior there
+    are only intervals of joint terms that the data determine by themselves.
+    """
+    alone = _joint_terms(problem, estimate, uncertainty)
+    if problem.prior is None:
+        return ParameterIntervals(alone)
+    base = problem.base.matrix @ estimate.least_squares
+    factor, posterior, contradiction = 1.0, None, ""
+    try:
+        for _ in range(ROUNDS):
+            chart = Chart.about(
+                problem.layout,
+                problem.prior,
+                estimate.parameters,
+                problem.scales,
+                problem.spread.widened(factor),
+            )
+            if chart is None:
+                said = "no intervals of links: neither the prior nor the answer could exist; use sdp"
+                return ParameterIntervals(alone, warnings=(said,))
+            posterior, contradiction = wrist_posterior(chart, problem, base, uncertainty.data)
+            if posterior.strain <= STRAINED:
+                break
+            factor *= float(np.sqrt(posterior.strain))
+    except SolverError as exc:
+        return ParameterIntervals(
+            alone, warnings=(f"no intervals of links: {exc}",), contradiction=contradiction
+        )
+    assert isinstance(posterior, Posterior)
+    lines: tuple[str, ...] = ()
+    if factor > 1.0:
+        lines = (
+            f"the data are {factor:.1f} times further from the prior than its spread says (inertia "
+            f"{problem.spread.inertia:g}): it was widened as much; correct the prior, or the robot's `prior_spread`",
+        )
+    return ParameterIntervals(
+        posterior.intervals(uncertainty.degrees, estimate.parameters),
+        posterior.base_covariance(problem.base.matrix, estimate.parameters),
+        lines,
+        contradiction,
+    )
+
+
+def _joint_terms(problem: Problem, estimate: Estimate, uncertainty: Uncertainty) -> dict[str, Interval]:
+    """Intervals of the joint terms that are base parameters by themselves, by name."""
+    intervals, names = {}, problem.layout.names
+    for row, value, variance in zip(
+        problem.base.matrix,
+        problem.base.matrix @ estimate.parameters,
+        np.diag(uncertainty.covariance),
+        strict=True,
+    ):
+        members = np.flatnonzero(row)
+        term = names[members[0]].rpartition(".")[2]
+        if len(members) == 1 and term in JOINT_TERMS:
+            std = float(np.sqrt(variance))
+            intervals[names[members[0]]] = Interval.of(
+                float(value), std, uncertainty.degrees, JOINT_TERMS[term].unit
+            )
+    return intervals

@@ -1,0 +1,229 @@
+"""Motion and torque of a robot as they were measured."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.on_disk import OnDisk
+from heft.identify.data.sampling import Piece, interpolate
+from heft.identify.errors import DataError
+
+if TYPE_CHECKING:
+    from heft.daq.recording import Recording
+    from heft.identify.robot import Robot
+
+__all__ = ["Dataset"]
+
+FEWEST = 16  # samples
+TABLES = ("q", "tau", "dq", "wrench")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """T samples of n joints; the caller's arrays, not copies of them. Made by `from_arrays` or `from_recording`.
+
+    t        [s], increasing, shape (T,)
+    q, tau   joint positions [rad, m] and torques [N m, N], shape (T, n)
+    dq       measured velocities [rad/s, m/s], shape (T, n), or None: from positions
+    wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), NaN where it is not known; or None
+    source   where the data come from
+    notes    what was noticed on the way, with numbers
+    torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
+    removed  samples that were left out on the way, by reason
+    sent     samples that each stream had, lost ones included
+    """
+
+    t: Array
+    q: NDArray[Any]
+    tau: NDArray[Any]
+    dq: NDArray[Any] | None = None
+    wrench: NDArray[Any] | None = None
+    source: str = "arrays"
+    notes: tuple[str, ...] = ()
+    torque_stream: str = "torque"
+    motion_stream: str = "position"
+    wrench_stream: str = "wrench"
+    removed: Mapping[str, int] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        t = np.asarray(self.t, dtype=np.float64)
+        object.__setattr__(self, "t", t)
+        if t.ndim != 1 or len(t) < FEWEST:
+            raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
+        for name, width in (("q", None), ("tau", self.joints), ("dq", self.joints), ("wrench", 6)):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _table(name, value, len(t), width))
+        _finite("t", t)
+        steps = np.diff(t)
+        if steps.min() <= 0:
+            where = int(np.argmin(steps > 0))
+            raise DataError(
+                f"time does not increase: t[{where + 1}] = {t[where + 1]!r} s follows {t[where]!r} s; "
+                "sort the samples by time and leave out repeated ones"
+            )
+        for name in ("q", "tau", "dq"):
+            value = getattr(self, name)
+            if value is not None:
+                _finite(name, value)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        t: ArrayLike,
+        q: ArrayLike,
+        tau: ArrayLike,
+        dq: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
+    ) -> Dataset:
+        """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6)."""
+        return cls(
+            np.asarray(t, dtype=np.float64),
+            np.asarray(q),
+            np.asarray(tau),
+            None if dq is None else np.asarray(dq),
+            None if wrench is None else np.asarray(wrench),
+        )
+
+    @classmethod
+    def from_recording(cls, path: Path | str | Recording, robot: Robot, use: str | None = None) -> Dataset:
+        """From a recording of Heft, or a part of one: see `heft.identify.data.recorded_signals`.
+
+        `use` is that of the segments to read; None: identification, or all of the recording where none is marked so.
+        """
+        from heft.daq.recording import Recording
+        from heft.identify.data.recorded_signals import recorded_signals
+
+        recording = path if isinstance(path, Recording) else Recording.open(path)
+        return cls(**recorded_signals(recording, robot, use))
+
+    def bridged(self, longest_s: float) -> tuple[Dataset, tuple[Interval, ...]]:
+        """The data with gaps up to `longest_s` filled, and where [s]; the same object if there is none."""
+        tables = {name: getattr(self, name) for name in TABLES if getattr(self, name) is not None}
+        t, filled, spans = bridge_gaps(self.t, tables, longest_s)
+        changes: dict[str, Any] = {"t": t, **filled}
+        return (replace(self, **changes), spans) if spans else (self, ())
+
+    def on_disk(self) -> Dataset:
+        """The same with tables that are read from a file where they are needed; only stamps stay in memory."""
+        tables: dict[str, Any] = {
+            name: OnDisk(getattr(self, name)) for name in TABLES if getattr(self, name) is not None
+        }
+        return replace(self, **tables)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def joints(self) -> int:
+        """n."""
+        return int(np.shape(self.q)[1]) if np.ndim(self.q) == 2 else 0
+
+    @property
+    def duration_s(self) -> float:
+        """From the first to the last sample [s]."""
+        return float(self.t[-1] - self.t[0])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of all numbers: equal data have equal ones."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name in ("t", "q", "tau", "dq", "wrench"):
+            value = getattr(self, name)
+            if value is not None:
+                digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
+                for start in range(0, len(value), 65536):
+                    digest.update(np.ascontiguousarray(value[start : start + 65536]).data)
+        return digest.hexdigest()
+
+    def between(self, start_s: float, stop_s: float) -> Dataset:
+        """Samples with start_s <= t < stop_s, on the data's own time."""
+        low, high = np.searchsorted(self.t, [start_s, stop_s])
+        if high - low < FEWEST:
+            raise DataError(
+                f"{high - low} samples from {start_s:g} to {stop_s:g} s; the data run from {self.t[0]:g} to "
+                f"{self.t[-1]:g} s: choose a part with at least {FEWEST} samples"
+            )
+        return self._part(int(low), int(high))
+
+    def split(self, fraction: float) -> tuple[Dataset, Dataset]:
+        """The first part, by samples, and the rest: one to fit, one to validate."""
+        if not 0 < fraction < 1:
+            raise DataError(f"fraction {fraction}: choose one between 0 and 1")
+        middle = round(fraction * len(self))
+        return self._part(0, middle), self._part(middle, len(self))
+
+    def motion(self, piece: Piece, step_s: float, start: int, stop: int) -> tuple[Array, Array | None]:
+        """q and dq at samples start .. stop - 1 of a piece's grid: each (n, stop - start)."""
+        q = self._on_grid(self.q, piece, step_s, start, stop)
+        return q, None if self.dq is None else self._on_grid(self.dq, piece, step_s, start, stop)
+
+    def torque(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
+        """tau at samples start .. stop - 1 of a piece's grid: (n, stop - start)."""
+        return self._on_grid(self.tau, piece, step_s, start, stop)
+
+    def wrenches(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
+        """The wrench at samples start .. stop - 1 of a piece's grid: (6, stop - start); NaN where it is not known."""
+        assert self.wrench is not None
+        return self._on_grid(self.wrench, piece, step_s, start, stop)
+
+    def _on_grid(self, values: NDArray[Any], piece: Piece, step_s: float, start: int, stop: int) -> Array:
+        if piece.even:
+            part = values[piece.first + start : piece.first + stop]
+            return np.ascontiguousarray(part.T, dtype=np.float64)
+        t = self.t[piece.first : piece.last]
+        ends = piece.start_s + step_s * np.array([start, stop])
+        low, high = np.searchsorted(t, ends)
+        low, high = max(0, int(low) - 4), min(len(t), int(high) + 4)
+        low = max(0, min(low, high - 4))
+        part = np.ascontiguousarray(values[piece.first + low : piece.first + high], dtype=np.float64)
+        out = np.empty((values.shape[1], stop - start))
+        interpolate(np.ascontiguousarray(t[low:high]), part, float(ends[0]), step_s, out)
+        return out
+
+    def _part(self, low: int, high: int) -> Dataset:
+        """Samples low .. high - 1; views, not copies."""
+        part = slice(low, high)
+        dq, wrench = self.dq, self.wrench
+        return replace(
+            self,
+            t=self.t[part],
+            q=self.q[part],
+            tau=self.tau[part],
+            dq=None if dq is None else dq[part],
+            wrench=None if wrench is None else wrench[part],
+        )
+
+
+def _table(name: str, value: ArrayLike, length: int, width: int | None) -> NDArray[Any]:
+    array: NDArray[Any] = value if isinstance(value, OnDisk) else np.asarray(value)  # type: ignore[assignment]
+    if array.dtype.kind not in "fiu":
+        raise DataError(f"{name} holds {array.dtype}, not numbers; give an array of floats")
+    if array.ndim != 2 or len(array) != length or (width is not None and array.shape[1] != width):
+        shape = f"({length}, {'n' if width is None else width})"
+        raise DataError(f"{name} has shape {array.shape}; with {length} stamps it must be {shape}")
+    return array
+
+
+def _finite(name: str, value: NDArray[Any]) -> None:
+    for start in range(0, len(value), 65536):
+        good = np.isfinite(value[start : start + 65536])
+        if not good.all():
+            bad = np.argwhere(~good)[0]
+            bad[0] += start
+            place = ", ".join(str(index) for index in bad)
+            raise DataError(
+                f"{name}[{place}] is {value[tuple(bad)]}; leave samples out that were not measured "
+                "(a gap in time is noticed and kept apart)"
+            )

@@ -1,0 +1,182 @@
+"""Positions, torques and the wrench of a recording: each stream by its own clock, on the instants of the positions.
+
+No delay is taken out here: `heft.identify.estimation.alignment` finds what is left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+
+from heft.daq.recording import Recording
+from heft.drivers.stream import Stream
+from heft.identify.bodies.arrays import Array
+from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.measured_streams import (
+    WRENCH,
+    JointPositions,
+    JointTorques,
+    motion_stream,
+    torque_streams,
+    wrench_streams,
+)
+from heft.identify.data.resampling import at_instants
+from heft.identify.data.stream_series import Series, read_series
+from heft.identify.errors import DataError
+from heft.identify.robot import Robot
+
+__all__ = ["IDENTIFICATION", "VALIDATION", "RecordedSignals", "recorded_signals"]
+
+#: What segments of a session are for.
+IDENTIFICATION, VALIDATION = "identification", "validation"
+MOST_LOST = 0.5  # of a segment: with less than this nothing is identified
+SAID_LOST = 0.001
+WRENCH_BRIDGED_S = 0.02
+FEWEST_WRENCHES = 16  # that are interpolated
+LATE_S = 0.5  # by which a stream may begin after its segment or end before it without a word
+
+
+class RecordedSignals(TypedDict):
+    """What a `Dataset` is made of."""
+
+    t: Array
+    q: Array
+    tau: Array
+    wrench: Array | None
+    source: str
+    notes: tuple[str, ...]
+    torque_stream: str
+    motion_stream: str
+    wrench_stream: str
+    removed: Mapping[str, int]
+    sent: Mapping[str, int]
+
+
+def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> RecordedSignals:
+    """Positions and torques of the parts of a session meant for `use` (None: identification, or all of it).
+
+    Torque is measured as such, or current times gear and torque constant. Positions come from the device that also
+    tells of torque, where it tells of both: one clock. Invalid samples are left out.
+    """
+    path = recording.path
+    motion, torque = _joint_streams(recording, robot)
+    intervals, notes = _intervals(recording, use)
+    measured = JointTorques(torque, robot)
+    q = read_series(recording, motion, JointPositions(motion, robot).names)
+    tau = read_series(recording, torque, measured.names)
+    inside = np.zeros(len(q.t), dtype=bool)
+    for start, end in intervals:
+        inside |= (q.t >= start) & (q.t < end)
+    torques, near = at_instants(q.t, tau.t, measured.converted(tau.values))
+    rows = near & inside
+    if not rows.any():
+        raise DataError(
+            f"{path}: no sample of {q.name} and {tau.name} for {use or IDENTIFICATION}; was a device off?"
+        )
+    t = q.t[rows]
+    force, refused = _wrench(recording)
+    series = [q, tau, *([] if force is None else [force])]
+    notes += [*dict.fromkeys(note for one in series for note in one.notes), *refused]
+    notes += [*_losses(path, intervals, q, tau, t), *_endings(intervals, series)]
+    removed = {f"{one.name}: {why}": n for one in series for why, n in one.removed.items() if n}
+    removed |= {"outside the segments": int((~inside).sum()), "without torque": int((inside & ~near).sum())}
+    return RecordedSignals(
+        t=t - t[0],
+        q=q.values[rows],
+        tau=torques[rows],
+        wrench=None if force is None else _at(t, force),
+        source=str(path),
+        notes=tuple(notes),
+        torque_stream=tau.name,
+        motion_stream=q.name,
+        wrench_stream="" if force is None else force.name,
+        removed=removed,
+        sent={one.name: one.sent for one in series},
+    )
+
+
+def _joint_streams(recording: Recording, robot: Robot) -> tuple[Stream, Stream]:
+    """The streams of positions and of torques or currents of all joints."""
+    streams = recording.streams.values()
+    torques = torque_streams(streams, robot)
+    motion = motion_stream(streams, robot, torques[0] if torques else None)
+    for stream, quantity in ((torques[0] if torques else None, "torque or current"), (motion, "position")):
+        if stream is None:
+            raise DataError(
+                f"{recording.path}: no stream with {quantity} of all joints ({', '.join(robot.joints)}); "
+                f"it has {', '.join(recording.streams)}: is this the right robot?"
+            )
+    assert motion is not None
+    return motion, torques[0]
+
+
+def _wrench(recording: Recording) -> tuple[Series | None, list[str]]:
+    """The wrist's wrench, None without a sensor; and why one was refused."""
+    refused: list[str] = []
+    for stream in wrench_streams(recording.streams.values()):
+        try:
+            series = read_series(recording, stream, list(WRENCH))
+            if len(series.t) < FEWEST_WRENCHES:
+                raise DataError(f"{recording.path}: {len(series.t)} samples of it can be used")
+            return series, refused
+        except DataError as exc:
+            refused.append(f"{stream.name} is not used: {exc}")
+    return None, refused
+
+
+def _at(t: Array, force: Series) -> Array:
+    """The wrench at other instants t [s] (N,): (N, 6), NaN where it is not known."""
+    stamps, filled, _ = bridge_gaps(force.t, {"wrench": force.values}, WRENCH_BRIDGED_S)
+    values, near = at_instants(t, stamps, filled.get("wrench", force.values))
+    return np.where(near[:, None], values, np.nan)
+
+
+def _intervals(recording: Recording, use: str | None) -> tuple[list[Interval], list[str]]:
+    """Host times [s] of the segments for a use."""
+    wanted = use or IDENTIFICATION
+    intervals = [(s.start_ns * 1e-9, s.end_ns * 1e-9) for s in recording.segments if s.use == wanted]
+    if intervals:
+        return intervals, []
+    if use is not None:
+        has = ", ".join(sorted({segment.use for segment in recording.segments})) or "none"
+        raise DataError(f"{recording.path}: no segment for {use}; its segments are for: {has}")
+    return [(-np.inf, np.inf)], ["the recording has no segment for identification: all of it is used"]
+
+
+def _losses(path: Path, intervals: list[Interval], q: Series, tau: Series, used: Array) -> list[str]:
+    """What is missing of the segments, refused where it is too much."""
+    notes = []
+    first, last = min(q.t[0], tau.t[0]), max(q.t[-1], tau.t[-1])
+    expected = sum(min(end, last) - max(start, first) for start, end in intervals) * q.rate_hz
+    whole = sum(end - start for start, end in intervals) * q.rate_hz
+    if np.isfinite(whole):
+        expected = whole
+    share = 1 - len(used) / max(expected, 1.0)
+    if share > MOST_LOST:
+        raise DataError(
+            f"{path}: {100 * share:.0f} % of the samples of {q.name} with {tau.name} are missing or invalid, at most "
+            f"{100 * MOST_LOST:.0f} % may be; record again on a better line"
+        )
+    if share > SAID_LOST:
+        notes.append(
+            f"{100 * share:.1f} % of the samples are missing or invalid: short gaps are bridged, others cut out"
+        )
+    return notes
+
+
+def _endings(intervals: list[Interval], series: list[Series]) -> list[str]:
+    """Streams that begin after a segment does, or end before it."""
+    notes = []
+    for one in series:
+        for start, end in intervals:
+            early, late = end - one.t[-1], one.t[0] - start
+            if np.isfinite(end) and early > LATE_S and one.t[-1] > start:
+                notes.append(
+                    f"{one.name} ends {early:.1f} s before its segment does: what came until then is used"
+                )
+            if np.isfinite(start) and late > LATE_S and one.t[0] < end:
+                notes.append(f"{one.name} begins {late:.1f} s after its segment does: what came then is used")
+    return notes

@@ -1,0 +1,131 @@
+"""From data to filtered rows of the regression, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.data.dataset import Dataset
+from heft.identify.data.filters import central
+from heft.identify.data.periodic import periodic_rows
+from heft.identify.data.processing import Processing
+from heft.identify.data.row_block import RowBlock
+from heft.identify.data.survey import Survey, survey
+from heft.identify.errors import DataError
+
+if TYPE_CHECKING:
+    from heft.identify.robot import Robot
+
+__all__ = ["extents", "filtered_rows", "within"]
+
+BLOCK = 8192  # samples: the same ones always stand in the same block
+
+
+def filtered_rows(
+    robot: Robot,
+    data: Dataset,
+    processing: Processing,
+    surveyed: Survey | None = None,
+    delay_s: float = 0.0,
+) -> Iterator[RowBlock]:
+    """Rows of a dataset in order of time; `surveyed` is what `survey` says of it. Memory does not grow with it.
+
+    `delay_s` is how old torques are against positions: whole samples of it are taken out by reading torques that
+    much later, the rest by their derivatives.
+    """
+    surveyed = surveyed or survey(robot, data, processing)
+    if processing.derivative == "fourier":
+        yield periodic_rows(robot, surveyed.data, processing, surveyed, delay_s)
+        return
+    data, step = surveyed.data, surveyed.sampling.step_s
+    lag = round(delay_s / step)
+    taps, decimation = processing.taps(1 / step), processing.decimation(1 / step)
+    motion, torque = processing.differentiator(1 / step), central(taps, step)
+    half, width = len(taps) // 2, robot.regressor.layout.width
+    length = max(BLOCK, 4 * motion.half)
+    index = 0
+    for piece, (first, last) in zip(
+        surveyed.sampling.pieces, extents(surveyed, processing, delay_s), strict=True
+    ):
+        if last < first:
+            continue
+        open_rows = np.zeros((0, width))
+        for start in range(first * decimation - half, last * decimation + half + 1, length):
+            stop = min(start + length, last * decimation + half + 1)
+            q, dq = data.motion(piece, step, start - motion.half, stop + motion.half)
+            position, velocity, acceleration = motion.apply(q)
+            if dq is not None:
+                velocity, acceleration, _ = motion.apply(dq)
+            inner = data.torque(piece, step, start + lag, stop + lag)
+            done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
+            reached = min(last, (stop - 1 + half) // decimation)
+            rows = np.zeros((reached - first + 1, width))
+            rows[: len(open_rows)] = open_rows
+            robot.regressor.decimate(
+                position,
+                velocity,
+                acceleration,
+                inner,
+                taps,
+                decimation,
+                first * decimation - half - start,
+                rows,
+            )
+            complete = max(0, done - first + 1)
+            time = piece.start_s + step * decimation * np.arange(first, first + complete, dtype=np.float64)
+            if complete:
+                around = (first * decimation - torque.half + lag, done * decimation + torque.half + lag + 1)
+                block = RowBlock(
+                    robot.regressor.layout,
+                    index + np.arange(complete),
+                    time,
+                    rows[:complete],
+                    _moving(surveyed, time, 0.5 / processing.cutoff_hz),
+                    torque.rates(data.torque(piece, step, *around), decimation),
+                )
+                yield block.aligned(delay_s - lag * step)
+            index += complete
+            first += complete
+            open_rows = rows[complete:]
+    if index == 0:
+        longest = max(piece.count for piece in surveyed.sampling.pieces) * step
+        raise DataError(
+            f"too short: the longest stretch is {longest:.3g} s, and at {processing.cutoff_hz:g} Hz the filters need "
+            f"{(2 * (motion.half + half) + decimation) * step:.3g} s; record longer, or raise the cut-off"
+        )
+
+
+def extents(surveyed: Survey, processing: Processing, delay_s: float) -> list[tuple[int, int]]:
+    """First and last row of each piece. Row k stands at sample k * decimation and needs a margin on both sides."""
+    step = surveyed.sampling.step_s
+    rate, lag = 1 / step, round(delay_s / step)
+    decimation = processing.decimation(rate)
+    margin = processing.differentiator(rate).half + len(processing.taps(rate)) // 2
+    trim = [int(np.ceil(seconds / step)) for seconds in processing.trim_s]
+    final, pairs = len(surveyed.sampling.pieces) - 1, []
+    for number, piece in enumerate(surveyed.sampling.pieces):
+        before = (max(margin, trim[0]) if number == 0 else margin) + max(0, -lag)
+        after = (max(margin, trim[1]) if number == final else margin) + max(0, lag)
+        pairs.append((-(-before // decimation), (piece.count - 1 - after) // decimation))
+    return pairs
+
+
+def _moving(surveyed: Survey, time: Array, margin_s: float) -> NDArray[np.bool_]:
+    """Where each joint moves, a margin around its rest and around gaps left out, shape (B, n)."""
+    gaps = within(time, surveyed.gaps, margin_s)
+    return np.stack([~(gaps | within(time, rest, margin_s)) for rest in surveyed.rest], axis=1)
+
+
+def within(time: Array, intervals: Sequence[tuple[float, float]], margin_s: float) -> NDArray[np.bool_]:
+    """Which of these increasing times lie in one of the intervals, or less than a margin beside it, shape (B,)."""
+    if not intervals:
+        return np.zeros(len(time), dtype=bool)
+    starts, ends = np.array(intervals).T
+    turns = np.zeros(len(time) + 1, dtype=np.int64)
+    np.add.at(turns, np.searchsorted(time, starts - margin_s, side="right"), 1)
+    np.add.at(turns, np.searchsorted(time, ends + margin_s, side="left"), -1)
+    return np.cumsum(turns)[:-1] > 0

@@ -1,0 +1,1 @@
+"""From information to parameters: problem, prior, delay, cut-off, and the estimators."""

@@ -1,0 +1,8 @@
+"""Alignment: the delay that remains between streams, estimated from the data."""
+
+from __future__ import annotations
+
+from heft.identify.estimation.alignment.delay import Delay, DelayWindow
+from heft.identify.estimation.alignment.torque_delay import Alignment, align
+
+__all__ = ["Alignment", "Delay", "DelayWindow", "align"]

@@ -1,0 +1,51 @@
+"""Solve a cone program for parameters, and verify their consistency by eigenvalues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.cone import ConeProgram, InfeasibleError
+from heft.identify.errors import ProblemError, SolverError
+from heft.identify.estimation.constrained.target import Target
+from heft.identify.estimation.problem import Problem
+
+__all__ = ["solve"]
+
+UNITS = (1.0, 30.0, 1e3, 3e4)  # standard deviations; data that are far outside the set need a larger one
+
+
+def solve(
+    problem: Problem, target: Target, build: Callable[[Target, float], ConeProgram]
+) -> tuple[Array, dict[str, float]]:
+    """Parameters d* + T x of the program that `build` makes of the target, consistent by their eigenvalues.
+
+    The program is built with the target in larger units until the solver reaches its optimum: the answer is
+    the same, and the optimum of data that contradict the set is many standard deviations away.
+    """
+    failure = SolverError()
+    for unit in UNITS:
+        scaled = target.in_units(unit)
+        try:
+            solution = build(scaled, unit).solve()
+            parameters = scaled.best + scaled.spread @ solution.x[: len(scaled.best)]
+            _verify(problem, parameters)
+            return parameters, {"iterations": solution.iterations, "solver_s": solution.seconds}
+        except InfeasibleError as exc:
+            raise ProblemError(
+                f"no robot at level {problem.level} satisfies all bounds ({problem.bounds}); loosen the one that "
+                "is wrong: compare the total mass with the masses' sum, and boxes with the link frames"
+            ) from exc
+        except SolverError as exc:
+            failure = exc
+    raise failure
+
+
+def _verify(problem: Problem, parameters: Array) -> None:
+    """`SolverError` unless parameters are consistent at the problem's level."""
+    consistency = problem.consistency(parameters)
+    if not consistency.ok:
+        raise SolverError(
+            f"the solver's answer is not consistent at level {problem.level}: {consistency.culprit} has margin "
+            f"{consistency.margin:.2g}, must be above 0; raise the option `margin`"
+        )

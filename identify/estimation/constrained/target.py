@@ -1,0 +1,56 @@
+"""The objective that the consistent estimators share: the data's cost, and the prior where data say nothing.
+
+    f(d) = |R d - z|^2 / v + sum_i e / (1 + s_i^2) (v_i' S^-1 (d - d0))^2
+
+v is the variance of the weighted residuals (1 for weights 1 / sigma^2), so that the first term counts
+residuals in their own standard deviations. s_i and v_i are the singular values and directions of R S /
+sqrt(v): what the data know of the parameters in units of the prior's metric S. Where they know nothing, s_i = 0,
+the prior d0 holds with e^-1/2 times its own spread; its weight fades with the square of what they
+know, and a direction that they determine does not feel it. (000, Eq. 29 has the prior in the null space
+alone; this adds directions that are hardly excited.)
+
+The minimum d* and the Hessian give coordinates x in which f is a sphere: d = d* + T x, f = f* + |x|^2. A
+solver that is handed x sees columns of equal size, whatever the units and the excitation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.estimation.least_squares import RANK_TOLERANCE, least_sigma
+from heft.identify.estimation.problem import Problem
+
+__all__ = ["Target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """f(d) = f* + |x|^2 for d = `best` + `spread` x: shapes (p,) and (p, p)."""
+
+    best: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, problem: Problem, weights: Array, prior_weight: float) -> Target:
+        """The target of `problem` with `weights` on the joints; `prior_weight` is e."""
+        R, z, rho2 = problem.stacked(weights)
+        U, values, V = np.linalg.svd(R @ problem.metric)
+        missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
+        rows = problem.information.rows
+        freedom = max(float(rows.sum()) - len(problem.base.names), 1.0)
+        least = float(weights @ (rows * least_sigma(problem) ** 2)) / float(rows.sum())
+        deviation = np.sqrt(max((rho2 + float(missed @ missed)) / freedom, least))
+        R, z, values = R / deviation, z / deviation, values / deviation
+        stiffness = values**2 + prior_weight / (1 + values**2)
+        step = V.T @ (values / stiffness * (U.T @ (z - R @ problem.start)))
+        return cls(
+            best=problem.start + problem.metric @ step,
+            spread=np.asarray(problem.metric @ V.T / np.sqrt(stiffness), dtype=np.float64),
+        )
+
+    def in_units(self, unit: float) -> Target:
+        """The same with x in larger units: f = f* + unit^2 |x|^2."""
+        return Target(self.best, unit * self.spread)

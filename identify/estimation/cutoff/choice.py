@@ -1,0 +1,238 @@
+"""The choice of the cut-off from spectra of motion, residual and noise.
+
+For a low-pass H and T seconds of data, with S_j(f) the regressor's density in joint j, s_j that of the residual and
+w_j weights by the residual below the cut-off, least squares has
+
+    A = sum_j w_j int |H|^2 S_j df,   B = sum_j w_j^2 int |H|^4 s_j S_j df,   covariance = A^-1 B A^-1 / (2 T)
+
+and noise of the positions biases it by -A^-1 N b (`heft.identify.certainty.position_noise`). T is what filters and gaps
+leave of the data. The rule: of all cut-offs whose errors, both together, are within 5 % of the least, the highest: it
+has the most rows, by which residuals and delays are judged. But none at which more than a twentieth of any joint's
+residual is noise of the positions, or a residual is 25 % louder, against its sensor's noise, than at a lower cut-off
+and than chance has it: what comes in there is not the rigid arm. And none above the frequency at which arms bend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.data import Dataset, Motion, Processing
+from heft.identify.data.bridging import MISSING
+from heft.identify.data.motion import EDGES, PER_BANDWIDTH, STIFF_HZ
+from heft.identify.data.survey import BELIEVED, BRIDGED
+from heft.identify.errors import DataError
+from heft.identify.estimation.cutoff.spectra import RIDGE, Spectra, estimate_spectra
+from heft.identify.estimation.cutoff.tradeoff import CutoffCandidate, Spectrum, Tradeoff
+from heft.identify.robot import Robot
+
+__all__ = ["choose"]
+
+CANDIDATES = 8
+PER_STEP = 2**0.5
+LEAST_MOTION = 2.0  # times the motion's bandwidth: below, much of it is lost
+MOST_LOST = 0.5  # of what the filters' ends and gaps leave at the best of the candidates
+WORSE = 1.05  # errors over the least
+POSITIONS = 0.05  # of a residual's power from noise of the positions
+LOUDER = 1.25  # a residual over the sensor's noise, against lower cut-offs
+CHANCE = 3.0  # standard deviations of a residual's size by chance, on top
+WINDOWED = 0.5  # of the look's seconds count: its windows fade in and out
+SILENT = 1e-14  # of the largest density of torque: rounding, not noise
+UNKNOWN = 1e-2  # of a variance from the ridge alone
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """Data lost at gaps and at ends of pieces: `lengths` of the gaps [s], and the filters' ends times the cut-off."""
+
+    duration_s: float
+    lengths: Array
+    ends: float
+
+    @classmethod
+    def of(cls, data: Dataset, processing: Processing) -> Self:
+        """Of a dataset, with filters of a kind."""
+        steps = np.diff(data.t)
+        step = float(np.median(steps))
+        reach = 2 * processing.differentiator(1 / step).half + len(processing.taps(1 / step)) - 1
+        return cls(data.duration_s, steps[steps > MISSING * step], reach * step * processing.cutoff_hz)
+
+    def left(self, cutoff_hz: float) -> float:
+        """What is left of the data with a cut-off [s]."""
+        wide, narrow = (self.lengths[self.lengths > share / cutoff_hz] for share in (BRIDGED, BELIEVED))
+        guards = (len(narrow) - len(wide)) / cutoff_hz
+        lost = float(narrow.sum()) + guards + self.ends / cutoff_hz * (1 + len(wide))
+        return max(self.duration_s - lost, 0.0)
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """With one cut-off.
+
+    variance, bias    of the base parameters, shape (k,)
+    known             which of them the spectra determine, shape (k,)
+    kept              share of each joint's modelled torque that passes, shape (n,)
+    position_noise    share of each joint's residual that noise of the positions makes, shape (n,)
+    loud              each joint's residual over the sensor's noise, shape (n,)
+    sensed            whether every sensor shows noise
+    """
+
+    variance: Array
+    bias: Array
+    known: NDArray[np.bool_]
+    kept: Array
+    position_noise: Array
+    loud: Array
+    sensed: bool
+
+
+def choose(
+    robot: Robot, datasets: Sequence[Dataset], given: Processing | None = None
+) -> tuple[Processing, Tradeoff | None]:
+    """Processing with a cut-off, and the trade-off; None where the data are too short, or stand still, for spectra.
+
+    The cut-off of a `given` processing is kept, and shown beside others.
+    """
+    try:
+        motions = [Motion.of(data) for data in datasets]
+    except DataError:
+        if given is None:
+            raise
+        return given, None
+    if given is not None and (
+        given.derivative == "fourier"  # whole periods are averaged: nothing is cut off
+        or given.cutoff_hz > 0.4 * min(motion.rate_hz for motion in motions)
+    ):
+        return given, None
+    guess = given or Processing(max(motion.cutoff_hz for motion in motions))
+    bandwidth = max(motion.bandwidth_hz for motion in motions)
+    rate_hz = min(motion.rate_hz for motion in motions)
+    longest_s = max(motion.duration_s for motion in motions)
+    highest = min(max(STIFF_HZ, PER_BANDWIDTH[0] * bandwidth, EDGES / longest_s), 0.2 * rate_hz)
+    gaps = [_Gaps.of(data, guess) for data in datasets]
+    left = {}
+    for k in range(CANDIDATES):
+        cutoff = float(f"{highest / PER_STEP**k:.3g}")
+        if cutoff >= LEAST_MOTION * bandwidth:
+            left[cutoff] = sum(one.left(cutoff) for one in gaps)
+    most = max(left.values(), default=0.0)
+    left = {cutoff: seconds for cutoff, seconds in left.items() if seconds > MOST_LOST * most}
+    if given is not None:
+        left[given.cutoff_hz] = max(sum(one.left(given.cutoff_hz) for one in gaps), 1 / given.cutoff_hz)
+    elif left and not any(one <= guess.cutoff_hz <= PER_STEP * one for one in left):
+        # What the motion alone would have leaves too little between the gaps.
+        guess = replace(guess, cutoff_hz=min(left, key=lambda one: abs(np.log(one / guess.cutoff_hz))))
+    spectra = estimate_spectra(robot, datasets, guess, max([*left, guess.cutoff_hz])) if left else None
+    if spectra is None:
+        return guess, None
+    cutoffs = sorted(left)
+    errors = _errors(
+        spectra, [replace(guess, cutoff_hz=cutoff) for cutoff in cutoffs], [left[c] for c in cutoffs]
+    )
+    known = np.all([one.known for one in errors], axis=0)
+    if not known.any():
+        return guess, None
+    number, reason = _rule(cutoffs, errors, known, spectra.looked_s)
+    if given is not None:
+        number, reason = cutoffs.index(given.cutoff_hz), "given"
+    spectrum = Spectrum(
+        frequency=spectra.frequency,
+        torque=np.sqrt(spectra.torque / spectra.width),
+        residual=np.sqrt(spectra.residual),
+        floor=np.sqrt(spectra.floor),
+        positions=np.sqrt(spectra.positions),
+    )
+    candidates = tuple(
+        _candidate(cutoff, one, errors[number], known) for cutoff, one in zip(cutoffs, errors, strict=True)
+    )
+    made = Tradeoff(candidates, number, given is not None, reason, spectra.looked_s, spectrum)
+    return replace(guess, cutoff_hz=cutoffs[number]), made
+
+
+def _candidate(cutoff_hz: float, one: _Errors, chosen: _Errors, known: NDArray[np.bool_]) -> CutoffCandidate:
+    return CutoffCandidate(
+        cutoff_hz=cutoff_hz,
+        kept=float(one.kept.min()),
+        std=_mean(np.sqrt(one.variance[known] / chosen.variance[known])),
+        bias=float((np.abs(one.bias[known]) / np.sqrt(one.variance[known])).max()),
+        position_noise=float(one.position_noise.max()),
+        residual=float(one.loud.max()) if one.sensed else None,
+    )
+
+
+def _rule(
+    cutoffs: list[float], errors: list[_Errors], known: NDArray[np.bool_], looked_s: float
+) -> tuple[int, str]:
+    """The number of the cut-off to take, and why none above it."""
+    size = np.array([_mean(np.sqrt(one.variance + one.bias**2)[known]) for one in errors])
+    best = int(np.argmin(size))
+    loud = np.maximum([one.loud for one in errors], 1.0)
+    # Of f hertz and T seconds, 2 f T numbers show a residual's size.
+    chance = CHANCE / np.sqrt(4 * np.array(cutoffs) * WINDOWED * looked_s)
+    against: dict[int, str] = {}
+    for i, one in enumerate(errors):
+        rises = loud[i] / (loud[: i + 1] * (1 + chance[: i + 1, None]))
+        rise = float(rises.max())
+        noise = float(one.position_noise.max())
+        if size[i] > WORSE * size[best]:
+            against[i] = f"errors are {100 * (size[i] / size[best] - 1):.0f} % larger"
+        elif noise > POSITIONS:
+            against[i] = f"noise of the positions makes {100 * noise:.0f} % of a residual"
+        elif rise > LOUDER:
+            against[i] = f"a residual is {rise:.1f} times as loud, against its sensor, as below"
+    good = [i for i in range(len(errors)) if i not in against]
+    if not good:
+        return best, "the least error; noise is felt at every cut-off"
+    number = max(good)
+    if number == len(errors) - 1:
+        return number, "as good as any lower one, and arms bend above"
+    return number, f"at {cutoffs[number + 1]:g} Hz {against[number + 1]}"
+
+
+def _errors(spectra: Spectra, processings: list[Processing], left_s: list[float]) -> list[_Errors]:
+    joints, bands, size, _ = spectra.squares.shape
+    least = max(SILENT * float((spectra.torque / spectra.width).max()), 1e-30)
+    sensor = np.maximum(spectra.floor, least)
+    floor = np.maximum(spectra.residual, sensor[:, None])
+    gains = [processing.gain(spectra.frequency, spectra.rate_hz) ** 2 for processing in processings]
+    passes = [gain * spectra.width for gain in gains]
+    weights = [passed.sum() / (floor @ passed) for passed in passes]
+    factors = [np.outer(w, gain) for w, gain in zip(weights, gains, strict=True)]
+    factors += [np.outer(w, gain) ** 2 * floor for w, gain in zip(weights, gains, strict=True)]
+    stacked = np.reshape(factors, (-1, joints * bands)) @ spectra.squares.reshape(joints * bands, size * size)
+    both = stacked.reshape(2, len(gains), size, size)
+    # What the model says and the residual undoes is noise of the regressor, not excitation.
+    excited = np.maximum(spectra.torque - spectra.residual * spectra.width, 0.0)[:, 1:]
+    moving = excited.sum(axis=1)
+    errors = []
+    for gain, passed, w, information, noise, seconds in zip(
+        gains, passes, weights, both[0], both[1], left_s, strict=True
+    ):
+        scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
+        inverse = np.linalg.inv(information / np.outer(scale, scale) + RIDGE * np.eye(size))
+        known = np.diag(inverse) * RIDGE < UNKNOWN
+        inverse /= np.outer(scale, scale)
+        pushes = np.outer(w, spectra.noise @ passed).reshape(-1)
+        attenuated = (pushes @ spectra.pushed.reshape(joints * joints, -1)).reshape(size, size) @ spectra.base
+        errors.append(
+            _Errors(
+                variance=((inverse @ noise) * inverse).sum(axis=1) / (2 * seconds),
+                bias=-inverse @ attenuated,
+                known=known,
+                kept=np.divide(excited @ gain[1:], moving, out=np.ones(joints), where=moving > 0),
+                position_noise=(spectra.positions @ passed) / (floor @ passed),
+                loud=np.sqrt((spectra.residual @ passed) / (sensor * passed.sum())),
+                sensed=bool((spectra.floor > least).all()),
+            )
+        )
+    return errors
+
+
+def _mean(values: Array) -> float:
+    """Geometric."""
+    return float(np.exp(np.log(values).mean()))

@@ -1,0 +1,180 @@
+"""Least squares on the manifold of bodies that can exist: every iterate is consistent (001, Eq. 24).
+
+Links are points (m, c, Q, L) of `bodies.mass_distribution`; joint terms that cannot be negative are positive
+numbers t, moved as t (1 + x). The target is that of `sdp`. It is approached from the inside, by Gauss-Newton
+steps on
+
+    |x(d)|^2 - w (sum over links of log det J + sum over positive terms of log t)
+
+whose second derivative in the charts is |X|^2: the barrier is the trust region. As w falls to
+`LEAST_BARRIER`, the optimum is reached to within w times the number of links times four, in squared standard
+deviations of the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.mass_distribution import CENTRE, MassDistribution, symmetric
+from heft.identify.bodies.pseudo_inertia import from_pseudo_inertia
+from heft.identify.errors import ProblemError, SolverError
+from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, broken_bounds
+from heft.identify.estimation.constrained.prior_weight import FeasibleFit, choose_prior_weight
+from heft.identify.estimation.constrained.target import Target
+from heft.identify.estimation.estimate import Estimate
+from heft.identify.estimation.least_squares import weights_of
+from heft.identify.estimation.problem import Problem
+
+__all__ = ["ManifoldPoint", "descend", "manifold", "on_manifold"]
+
+THIN = 1e-2  # second moments of the first iterate, at least, of mass size^2
+SMALL = 1e-2  # joint terms of the first iterate, at least, of their scale
+LEAST_BARRIER = 1e-6
+NARROWING = 0.2  # of the barrier's weight from one round to the next
+NEAR = 0.5  # length of a step in the charts from which on the next, narrower barrier is taken
+SHORTEST = 1e-6  # share of a step: rounding hides all descent
+MOST_STEPS = 500
+
+
+def manifold(problem: Problem) -> Estimate:
+    """Consistent parameters by search on the manifold. Bounds on masses and centres are not enforced."""
+    weights = weights_of(problem)
+    best = choose_prior_weight(problem, weights, lambda weight: on_manifold(problem, weights, weight))
+    ignored = tuple(
+        f"manifold does not enforce bounds, and {what}; use sdp"
+        for what in broken_bounds(problem, best.parameters)
+    )
+    return Estimate.of(problem, "manifold", best.parameters, weights, facts=best.facts, warnings=ignored)
+
+
+def on_manifold(problem: Problem, weights: Array, prior_weight: float) -> FeasibleFit:
+    """The optimum for a weight of the prior."""
+    target = Target.of(problem, weights, prior_weight)
+    point, steps = descend(ManifoldPoint.near(problem, target), target)
+    facts = {"iterations": steps, "prior_weight": prior_weight}
+    return FeasibleFit(point.parameters, problem.cost(point.parameters, weights), facts)
+
+
+@dataclass(frozen=True)
+class ManifoldPoint:
+    """A robot on the manifold: a body per link and the joint terms, shape (p - 10 links,).
+
+    A link has its body's ten numbers, and the margin's second moment, which is proportional to its mass.
+    """
+
+    problem: Problem
+    bodies: tuple[MassDistribution, ...]
+    terms: Array
+
+    @classmethod
+    def near(cls, problem: Problem, target: Target) -> ManifoldPoint:
+        """At the target's minimum, with links that could not exist changed as little as makes them exist."""
+        if problem.level == "shape":
+            raise ProblemError("manifold knows no boxes: level full at most; use sdp or masspoint for shape")
+        bodies = []
+        for link in problem.layout.links:
+            block = problem.layout.link(link)
+            mass, ten = problem.masses[link], target.best[block]
+            if ten[0] < 0.1 * mass:
+                ten = np.append(mass, problem.start[block][1:])
+            bodies.append(MassDistribution.from_ten(ten, THIN * ten[0] * problem.sizes[link] ** 2))
+        best = target.best.copy()
+        positive = list(problem.layout.non_negative) if problem.bounds.signs else []
+        best[positive] = np.maximum(best[positive], SMALL * problem.scales[positive])
+        return cls(problem, tuple(bodies), best[problem.layout.link_indices.stop :])
+
+    @property
+    def _margins(self) -> list[Array]:
+        """Ten numbers of the margin of each link, per unit of its mass."""
+        share = DEFAULT_MARGIN.relative
+        sizes = self.problem.sizes.values()
+        return [from_pseudo_inertia(np.diag([share * size**2] * 3 + [0.0])) for size in sizes]
+
+    @property
+    def _positive(self) -> Array:
+        """1 for joint terms that are positive numbers, 0 for the others, shape (p - 10 links,)."""
+        first, p = self.problem.layout.link_indices.stop, len(self.problem.layout)
+        signed = self.problem.layout.non_negative if self.problem.bounds.signs else ()
+        return np.isin(np.arange(first, p), signed).astype(np.float64)
+
+    @property
+    def centre(self) -> Array:
+        """Growth of the barrier along the chart, shape (p,)."""
+        return np.concatenate([*(CENTRE for _ in self.bodies), self._positive])
+
+    @property
+    def curvature(self) -> Array:
+        """Square root of the barrier's second derivative along the chart: 1 or 0, shape (p,)."""
+        return np.concatenate([np.ones(10 * len(self.bodies)), self._positive])
+
+    @property
+    def parameters(self) -> Array:
+        """Standard parameters, shape (p,)."""
+        links = [b.ten + b.mass * margin for b, margin in zip(self.bodies, self._margins, strict=True)]
+        return np.concatenate([*links, self.terms])
+
+    def derivative(self) -> Array:
+        """Parameters per coordinate of the chart, shape (p, p)."""
+        D = np.zeros((len(self.problem.layout),) * 2)
+        for i, (body, margin) in enumerate(zip(self.bodies, self._margins, strict=True)):
+            block = slice(10 * i, 10 * i + 10)
+            D[block, block] = body.derivative_by_linear_step()
+            D[block, block] += np.outer(margin, D[10 * i, block])
+        rest = np.arange(self.problem.layout.link_indices.stop, len(D))
+        D[rest, rest] = np.where(self._positive, self.terms, self.problem.scales[rest])
+        return D
+
+    def room(self, step: Array) -> float:
+        """The multiple of `step` that reaches the border."""
+        lowest = [float(np.linalg.eigvalsh(symmetric(x))[0]) for x in self._by_link(step)]
+        first = self.problem.layout.link_indices.stop
+        lowest += np.where(self._positive > 0, step[first:], 0.0).tolist()
+        return 1 / max(-min(lowest), 1e-9)
+
+    def barrier(self, step: Array) -> float:
+        """Change of the barrier, -log det (1 + X) summed, at the end of `step`."""
+        total = 0.0
+        for x in self._by_link(step):
+            total -= float(np.log1p(np.linalg.eigvalsh(symmetric(x))).sum())
+        first = self.problem.layout.link_indices.stop
+        return total - float(np.log1p(np.where(self._positive > 0, step[first:], 0.0)).sum())
+
+    def _by_link(self, step: Array) -> list[Array]:
+        return [step[10 * i : 10 * i + 10] for i in range(len(self.bodies))]
+
+    def moved(self, step: Array) -> ManifoldPoint:
+        """The point that the chart reaches, step of shape (p,)."""
+        bodies = tuple(b.linear_step(x) for b, x in zip(self.bodies, self._by_link(step), strict=True))
+        first = self.problem.layout.link_indices.stop
+        per_unit = np.where(self._positive, self.terms, self.problem.scales[first:])
+        return replace(self, bodies=bodies, terms=self.terms + per_unit * step[first:])
+
+
+def descend(point: ManifoldPoint, target: Target) -> tuple[ManifoldPoint, int]:
+    """The optimum, and the steps taken to it; every point on the way is consistent."""
+    whiten = np.linalg.inv(target.spread)
+    residual = whiten @ (point.parameters - target.best)
+    weight = max(float(residual @ residual) / (4 * len(point.bodies) + 1), LEAST_BARRIER)
+    for taken in range(1, MOST_STEPS + 1):
+        # |r + J x|^2 + w (|x|^2 / 2 - centre' x), as least squares: normal equations would square the condition.
+        jacobian = whiten @ point.derivative()
+        pull = np.sqrt(weight / 2)
+        rows = np.vstack([jacobian, np.diag(pull * point.curvature)])
+        step, *_ = np.linalg.lstsq(rows, np.append(-residual, pull * point.centre), rcond=None)
+        share = min(1.0, 0.9 * point.room(step))
+        change = jacobian @ step
+        while share > SHORTEST:
+            gain = share * float((2 * residual + share * change) @ change)
+            if gain + weight * point.barrier(share * step) <= 0:
+                break
+            share /= 2
+        point = point.moved(share * step)
+        residual = whiten @ (point.parameters - target.best)
+        if share * float(np.linalg.norm(step)) < NEAR or share <= SHORTEST:
+            if weight <= LEAST_BARRIER:
+                return point, taken
+            weight = max(NARROWING * weight, LEAST_BARRIER)
+    raise SolverError(f"manifold: no optimum within {MOST_STEPS} steps; use sdp")

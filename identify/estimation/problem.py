@@ -1,0 +1,307 @@
+"""The estimation problem: data, structure, prior and constraints.
+
+The data are square-root information factors per joint (`information.reduction`): with weights w_j on the squared
+torque residuals of joint j, the cost of standard parameters d, shape (p,), is
+
+    cost(d) = sum_j w_j |Y_j d - tau_j|^2 = |R d - z|^2 + rho2
+
+It depends on the base parameters K d alone (`heft.identify.robot.base`). `scales` are typical magnitudes of this
+robot's parameters, for comparing numbers of different units; `metric` is a root of the prior's covariance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.consistency import (
+    LEVELS,
+    Box,
+    Consistency,
+    Level,
+    consistency_of_links,
+    half_diagonal,
+)
+from heft.identify.bodies.parameters import Layout
+from heft.identify.bodies.prior_spread import PriorSpread
+from heft.identify.bodies.pseudo_inertia import second_moment_about_com
+from heft.identify.bodies.robot_chart import tangent
+from heft.identify.errors import ParameterError, ProblemError
+from heft.identify.estimation.carried import Carried, Shared
+from heft.identify.estimation.prior import PriorLike, prior_of
+from heft.identify.information.reduction import Information
+from heft.identify.robot import Robot
+from heft.identify.robot.base import BaseParameters, base_parameters
+
+__all__ = ["Bounds", "Problem", "Reweighter", "Weighting", "link_sizes"]
+
+Weighting = Literal["joint", "none"]
+UNKNOWN_SIZE = 0.15  # [m] half a link, where neither a box nor a prior says it
+UNKNOWN_MASS = 1.0  # [kg]
+
+
+class Reweighter(Protocol):
+    """Reduces the data again, with a weight for each sample and joint (for robust estimators).
+
+    `weigh` gets the indices of a block's samples, shape (B,), and their residuals [N m] for `parameters`,
+    shape (B, n), and answers with weights on the squares, shape (B, n). It is called for the blocks in order.
+    """
+
+    def __call__(self, weigh: Callable[[Array, Array], Array], parameters: Array) -> Information: ...
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds on the parameters beyond consistency (003, Eq. 25 to 28).
+
+    `mass` [kg] by link and `total_mass` [kg], each (lowest, highest); `com_in_box`: centres of mass inside
+    the links' boxes, where they have one; `signs`: no negative friction and drive inertia.
+    """
+
+    mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    total_mass: tuple[float, float] | None = None
+    com_in_box: bool = True
+    signs: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mass", MappingProxyType(dict(self.mass)))
+        both = {f"mass of {link}": pair for link, pair in self.mass.items()}
+        if self.total_mass is not None:
+            both["total mass"] = self.total_mass
+        for what, (low, high) in both.items():
+            if not 0 <= low <= high:
+                raise ProblemError(f"{what}: bounds {low} to {high} kg must be 0 <= low <= high; swap them?")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "mass": {link: list(pair) for link, pair in self.mass.items()},
+            "total_mass": None if self.total_mass is None else list(self.total_mass),
+            "com_in_box": self.com_in_box,
+            "signs": self.signs,
+        }
+
+    def __str__(self) -> str:
+        parts = [f"mass of {link} {low:g} to {high:g} kg" for link, (low, high) in self.mass.items()]
+        if self.total_mass is not None:
+            parts.append("total mass {:g} to {:g} kg".format(*self.total_mass))
+        parts += ["centres of mass inside the boxes"] if self.com_in_box else []
+        parts += ["no negative friction"] if self.signs else []
+        return ", ".join(parts)
+
+
+def link_sizes(layout: Layout, prior: Array | None, boxes: Mapping[str, Box]) -> dict[str, float]:
+    """Half the length of each link [m]: of its box, or of an even bar with the prior's second moment."""
+    sizes = {}
+    for link in layout.links:
+        ten = np.zeros(10) if prior is None else prior[layout.link(link)]
+        longest = np.linalg.eigvalsh(second_moment_about_com(ten))[-1] / ten[0] if ten[0] > 0 else 0.0
+        if link in boxes:
+            sizes[link] = half_diagonal(boxes[link])
+        else:
+            sizes[link] = float(np.sqrt(3 * longest)) if longest > 0 else UNKNOWN_SIZE
+    return sizes
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An estimation problem; checks itself when it is made.
+
+    `prior` are standard parameters, shape (p,), or None where nothing is known; the truth is within `spread` of
+    them. `boxes` are the links' bounding boxes [m] in their own frames. `weighting` is `joint` (weights by each
+    joint's own residual), `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor
+    says about a part of a link.
+    """
+
+    information: Information
+    base: BaseParameters
+    layout: Layout
+    level: Level = "full"
+    prior: Array | None = None
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=Bounds)
+    weighting: Weighting | Array = "joint"
+    reweight: Reweighter | None = None
+    spread: PriorSpread = field(default_factory=PriorSpread)
+    carried: Carried | None = None
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise ParameterError(f"no level {self.level!r}; there are {', '.join(LEVELS)}")
+        names, columns = tuple(self.information.names), self.base.matrix.shape[1]
+        if names != self.layout.names or columns != len(self.layout):
+            raise ParameterError("data and base parameters are of another robot; reduce the data with this")
+        if self.prior is not None:
+            object.__setattr__(self, "prior", frozen(self.layout.checked(self.prior)))
+            if not np.all(np.isfinite(self.prior)):
+                bad = self.layout.names[int(np.flatnonzero(~np.isfinite(self.prior))[0])]
+                raise ProblemError(f"prior: {bad} is not a finite number; give it a value, or no prior")
+        for link in (*self.boxes, *self.bounds.mass):
+            self.layout.link(link)
+        if self.level == "shape":
+            missing = [link for link in self.layout.links if link not in self.boxes]
+            if missing:
+                raise ProblemError(
+                    f"level shape asks for bounding boxes and {', '.join(missing)} has none; "
+                    "write `box` under `links` in the robot's file, or use level full"
+                )
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        information: Information,
+        *,
+        level: Level = "full",
+        prior: PriorLike = None,
+        bounds: Bounds | None = None,
+        weighting: Weighting | Array = "joint",
+    ) -> Problem:
+        """The problem of a robot and its reduced data; arguments as of `heft.identify.fit.fit`."""
+        return cls(
+            information=information,
+            base=base_parameters(robot),
+            layout=Layout(robot.parameter_names),
+            level=level,
+            prior=prior_of(robot, prior),
+            boxes=robot.boxes,
+            bounds=Bounds(total_mass=robot.total_mass) if bounds is None else bounds,
+            weighting=weighting,
+            spread=robot.spread,
+        )
+
+    @property
+    def joints(self) -> int:
+        """Number of joints with data."""
+        return len(self.information.rows)
+
+    @property
+    def weighted_by_noise(self) -> bool:
+        """Whether a weight is one over the residual's variance."""
+        return isinstance(self.weighting, str) and self.weighting == "joint"
+
+    @cached_property
+    def known(self) -> Array:
+        """The prior, or zeros."""
+        return frozen(np.zeros(len(self.layout))) if self.prior is None else self.prior
+
+    @cached_property
+    def start(self) -> Array:
+        """d0: the prior, or zeros, and with the hand as the wrist sensor has it."""
+        if self.shared is None:
+            return self.known
+        start = self.known.copy()
+        start[self.layout.link(self.shared.link)] = self.shared.centre
+        return frozen(start)
+
+    @cached_property
+    def shared(self) -> Shared | None:
+        """The link that the wrist sensor is on, between what it carries and the rest."""
+        if self.carried is None:
+            return None
+        link, block = self.carried.link, self.layout.link(self.carried.link)
+        parts = None
+        if self.prior is not None and self.carried.prior is not None:
+            rest = tangent(self.prior[block] - self.carried.prior, self.spread.inertia, self.sizes[link])
+            wide = self.spread.widened(self.carried.widening).inertia
+            hand = tangent(self.carried.prior, wide, self.sizes[link])
+            parts = None if rest is None or hand is None else (rest, hand)
+        return self.carried.shared(self.known[block], self._metric[block, block], self.scales[block], parts)
+
+    @cached_property
+    def masses(self) -> Mapping[str, float]:
+        """How heavy each link is, roughly [kg]."""
+        masses = {link: float(self.known[self.layout.link(link)][0]) for link in self.layout.links}
+        return {link: mass if mass > 0 else UNKNOWN_MASS for link, mass in masses.items()}
+
+    @cached_property
+    def sizes(self) -> Mapping[str, float]:
+        """Half the length of each link [m]."""
+        return link_sizes(self.layout, self.prior, self.boxes)
+
+    @cached_property
+    def scales(self) -> Array:
+        """How large each parameter is, shape (p,): by mass and size, for joint terms by their prior."""
+        scales = np.ones(len(self.layout))
+        inertias = []
+        for link in self.layout.links:
+            block = self.layout.link(link)
+            mass, first = self.masses[link], self.known[block][1:4]
+            reach = float(np.hypot(self.sizes[link], np.linalg.norm(first) / mass))
+            scales[block] = mass * reach ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+            inertias.append(scales[block][-1])
+        for terms in self.layout.joint_terms.values():
+            for term, i in terms.items():
+                least = float(np.median(inertias)) / 10 if term == "drive_inertia" and inertias else 1.0
+                scales[i] = max(abs(self.known[i]), least)
+        return frozen(scales)
+
+    @cached_property
+    def metric(self) -> Array:
+        """S, shape (p, p): the truth is d0 + S x with x standard normal, as far as the prior knows.
+
+        For links, the tangent of the chart of `bodies.chart` at the prior: |x| is the distance on the cone of bodies
+        that can exist, to first order, and depends on no frame and no unit. By `scales` where there is no such prior.
+        """
+        if self.shared is None:
+            return self._metric
+        metric, block = self._metric.copy(), self.layout.link(self.shared.link)
+        metric[block, block] = self.shared.metric
+        return frozen(metric)
+
+    @cached_property
+    def _metric(self) -> Array:
+        """The same without what a wrist sensor says."""
+        metric = np.diag(self.scales)
+        for link in self.layout.links:
+            block = self.layout.link(link)
+            local = tangent(self.known[block], self.spread.inertia, self.sizes[link], self.masses[link])
+            if local is not None:
+                metric[block, block] = local
+        for terms in self.layout.joint_terms.values():
+            if "drive_inertia" in terms and self.known[i := terms["drive_inertia"]] > 0:
+                metric[i, i] = self.spread.drive_inertia * self.known[i]
+        return frozen(metric)
+
+    def links_of(self, parameters: Array) -> dict[str, Array]:
+        """The ten numbers of each link."""
+        return {link: parameters[self.layout.link(link)] for link in self.layout.links}
+
+    def consistency(self, parameters: Array, level: Level | None = None) -> Consistency:
+        """Consistency of parameters at the problem's level, or at another."""
+        return consistency_of_links(self.links_of(parameters), level or self.level, self.boxes, self.sizes)
+
+    @cached_property
+    def prior_warnings(self) -> tuple[str, ...]:
+        """What is wrong with the prior itself."""
+        if self.prior is None:
+            return (
+                "no prior: where the data do not determine the links' parameters, they are as small as the "
+                "level allows; give the prior masses, from a data sheet or CAD",
+            )
+        at_level = self.consistency(self.prior)
+        if at_level.ok:
+            return ()
+        return (
+            f"the prior is not consistent at level {self.level}: {at_level.culprit} has margin "
+            f"{at_level.margin:.2g}, must be above 0; it is used as a target only, correct it",
+        )
+
+    def stacked(self, weights: Array, information: Information | None = None) -> tuple[Array, Array, float]:
+        """R, z and rho2 of the cost with `weights` on the squared residuals, shape (n,)."""
+        return (information or self.information).stacked(np.sqrt(weights))
+
+    def cost(self, parameters: Array, weights: Array) -> float:
+        """Sum of the weighted squared residuals."""
+        return float(weights @ self.residual_squares(parameters))
+
+    def residual_squares(self, parameters: Array, information: Information | None = None) -> Array:
+        """|Y_j d - tau_j|^2 of each joint [N2 m2], shape (n,)."""
+        factors = (information or self.information).factors
+        return ((factors @ np.append(parameters, -1.0)) ** 2).sum(axis=1)

@@ -1,8 +1,0 @@
-"""Export: an identified model as URDF or MJCF that says the same, and its parameters as CSV or YAML."""
-
-from __future__ import annotations
-
-from identify.export.model import Export, export_model, objections
-from identify.export.tables import write_csv, write_yaml
-
-__all__ = ["Export", "export_model", "objections", "write_csv", "write_yaml"]

@@ -1,0 +1,1 @@
+"""Regression rows reduced to triangular information factors, and the long-run variance of correlated terms."""

@@ -1,0 +1,1 @@
+"""How the wrist moves, from the joints' positions, at the instants of what a scale shows."""

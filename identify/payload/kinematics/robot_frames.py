@@ -1,0 +1,51 @@
+"""Where the wrist sensor, the flange and the last link stand against each other."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ModelError
+from heft.identify.robot import Robot
+
+__all__ = ["flange_on_last_link", "frame_on_link", "link_in_flange", "sensor_in_flange"]
+
+
+def frame_on_link(robot: Robot, role: Literal["sensor", "flange"]) -> tuple[str, Array]:
+    """The link that a frame is fixed to, and its pose in that link's frame, shape (4, 4)."""
+    name = getattr(robot, role)
+    if name is None:
+        raise ModelError(f"{robot.name}: its file names no `{role}`; add it")
+    return robot.frames[name]
+
+
+def flange_on_last_link(robot: Robot) -> tuple[str, Array]:
+    """The last link, and the flange's pose in its frame, shape (4, 4)."""
+    link, pose = frame_on_link(robot, "flange")
+    if link != robot.links[-1]:
+        raise ModelError(f"{robot.name}: the flange is on {link}, not on the last link {robot.links[-1]}")
+    return link, pose
+
+
+def link_in_flange(robot: Robot) -> tuple[Array, Array]:
+    """Rotation (3, 3) and position [m] (3,) of the last link's frame in the flange's."""
+    _, pose = flange_on_last_link(robot)
+    R = pose[:3, :3]
+    return R.T, -R.T @ pose[:3, 3]
+
+
+def sensor_in_flange(robot: Robot) -> tuple[Array, Array]:
+    """Rotation (3, 3) and position [m] (3,) of the sensor's frame in the flange's."""
+    (sensor_link, sensor), (flange_link, flange) = (
+        frame_on_link(robot, "sensor"),
+        frame_on_link(robot, "flange"),
+    )
+    if sensor_link != flange_link:
+        raise ModelError(
+            f"{robot.name}: the sensor is on {sensor_link} and the flange on {flange_link}; a payload is told in "
+            "the flange's frame, so both must be on one link"
+        )
+    relative = np.linalg.inv(flange) @ sensor
+    return relative[:3, :3], relative[:3, 3]

@@ -1,0 +1,1 @@
+"""Pick-ups one after the other: what the gripper signals, confirmed by a scale."""

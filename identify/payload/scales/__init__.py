@@ -1,0 +1,1 @@
+"""What tells the weight in the hand: the wrist sensor, or the joints' motors."""

@@ -1,0 +1,167 @@
+"""An identified model as a URDF or MJCF file, read back and compared."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ExportError, HeftError
+from heft.identify.result.export import mjcf, urdf
+from heft.identify.result.export.sidecar import Omissions, omissions
+from heft.identify.result.identified_model import IdentifiedModel
+from heft.identify.robot import Robot
+from heft.identify.robot.model_bodies import read_bodies, share
+from heft.identify.robot.model_text import Format, ModelText
+
+__all__ = ["Export", "export_model", "objections"]
+
+TOLERANCE = 1e-9  # of the largest torque
+SAMPLES = 64
+
+
+@dataclass(frozen=True)
+class Export:
+    """A model file that was written.
+
+    sidecar      the JSON file beside it, with what the format leaves out (`omissions`)
+    difference   largest of the rigid-body torques, read back against identified, over the largest torque [-]
+    """
+
+    path: Path
+    format: Format
+    sidecar: Path
+    omissions: Omissions
+    difference: float
+
+
+def objections(identified: IdentifiedModel) -> tuple[str, ...]:
+    """Why a model should not be simulated or controlled with; nothing where it may."""
+    reasons = []
+    at_full = identified.consistency("full")
+    if not at_full.ok:
+        reasons.append(
+            f"{at_full.culprit} is not consistent at level full (margin {at_full.margin:.2g}, must be above 0): "
+            "simulators refuse such a body or run away with it; identify with --method sdp --level full"
+        )
+    negative = [
+        identified.layout.names[i]
+        for i in identified.layout.non_negative
+        if identified.parameters.values[i] < 0
+    ]
+    if negative:
+        reasons.append(
+            f"negative {', '.join(negative)}: friction would drive the joint; identify with --method sdp"
+        )
+    return tuple(reasons)
+
+
+def export_model(
+    identified: IdentifiedModel,
+    path: Path | str,
+    format: Format,
+    *,
+    into: Path | None = None,
+    force: bool = False,
+) -> Export:
+    """Write the identified model into a copy of the robot's file; read it back and compare torques.
+
+    Where the robot was not read from a file of this format, a plain one is written: links, joints and frames.
+
+    into    a file of the same robot to copy instead
+    force   also where there are `objections`
+    """
+    path, robot = Path(path), identified.robot
+    if not force and (reasons := objections(identified)):
+        raise ExportError("; ".join(reasons))
+    model = (
+        robot.model
+        if into is None
+        else ModelText.read(into, () if robot.model is None else robot.model.locked)
+    )
+    if into is not None and model is not None and model.format != format:
+        raise ExportError(
+            f"{into}: a file of {model.format.upper()} cannot become {format.upper()}; give another"
+        )
+    writer: ModuleType = urdf if format == "urdf" else mjcf
+    joints = {joint.name: joint.terms for joint in identified.parameters.joints if joint.name in robot.joints}
+    if model is None or model.format != format:
+        model = None
+        text = writer.plain(robot, identified.parameters.values, joints)
+    else:
+        text = writer.fill(model, _bodies(identified, model), joints)
+    sidecar, rest = path.with_name(path.name + ".json"), omissions(identified, format, writer.HELD)
+    draft = path.with_name(f".{path.stem}.draft{'.urdf' if format == 'urdf' else '.xml'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(text.encode("utf-8"))
+        difference = _checked(identified, draft, format, () if model is None else model.locked, writer.HELD)
+        draft.replace(path)
+    except OSError as exc:
+        raise ExportError(f"{path}: cannot be written: {exc.strerror or exc}; choose another place") from exc
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return Export(path, format, rest.write(sidecar, identified, path, difference), rest, difference)
+
+
+def _bodies(identified: IdentifiedModel, model: ModelText) -> dict[str, Array]:
+    """Ten numbers of every body that weighs something, in its own frame."""
+    bodies = read_bodies(model)
+    by_body: dict[str, Array] = {}
+    for link in identified.parameters.links:
+        own = [body for body in bodies if body.link == link.name]
+        if not own:
+            raise ExportError(
+                f"{model.name}: no body {link.name}; it has {', '.join(sorted({body.link for body in bodies}))}: "
+                "give the file that the robot was made from"
+            )
+        shares = share(own, link.ten)
+        by_body |= {b.name: shares[b.name] for b in own if b.name == link.name or np.any(shares[b.name])}
+    return by_body
+
+
+def _checked(
+    identified: IdentifiedModel, path: Path, format: Format, locked: tuple[str, ...], held: dict[str, str]
+) -> float:
+    """Read the file back. The largest difference of rigid-body torques over the largest torque, at random states."""
+    robot, read = identified.robot, Robot.from_urdf if format == "urdf" else Robot.from_mjcf
+    try:
+        again = read(path, locked=locked, gravity=robot.gravity.tolist())
+    except HeftError as exc:
+        raise ExportError(f"the model cannot be read back: {exc}") from exc
+    if again.joints != robot.joints or again.prior is None:
+        raise ExportError(
+            f"read back, the joints are {', '.join(again.joints)} instead of {', '.join(robot.joints)}; "
+            "give the file that the robot was made from"
+        )
+    n = len(robot.joints)
+    q, dq, ddq = np.random.default_rng(0).uniform(-1.5, 1.5, (3, SAMPLES, n))
+    torques = [
+        _rigid(one).torque(q, dq, ddq, values[: 10 * n])
+        for one, values in ((robot, identified.parameters.values), (again, again.prior))
+    ]
+    difference = float(np.abs(torques[0] - torques[1]).max() / max(np.abs(torques[0]).max(), 1e-300))
+    if not difference <= TOLERANCE:
+        raise ExportError(
+            f"read back, rigid-body torques differ by {difference:.2g} of the largest, at most {TOLERANCE:g} is "
+            "allowed: the file has other lengths or axes than the robot; give the file that it was made from"
+        )
+    prior = dict(zip(again.parameter_names, again.prior, strict=True))
+    for joint in identified.parameters.joints:
+        for term, value in joint.terms.items():
+            name = f"{joint.name}.{term}"
+            if joint.name in robot.joints and term in held and prior[name] != value:
+                raise ExportError(f"read back, {name} is {prior[name]!r} instead of {value!r}")
+    return difference
+
+
+def _rigid(robot: Robot) -> Robot:
+    """The robot without drives: rigid bodies alone."""
+    return replace(
+        robot, drives=replace(robot.drives, terms=(), coupling=np.eye(len(robot.joints))), prior=None
+    )

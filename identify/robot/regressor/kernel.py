@@ -1,0 +1,330 @@
+"""The regressor for many samples, compiled.
+
+Sixty-four samples at a time stand side by side (LANES), so that every operation is on 64 doubles in a row.
+Each link's frame moves with velocity (omega, v) and acceleration (alpha, a), in its own coordinates; gravity
+is an acceleration of the base. With (w, l) the screw of a joint that moves the link, the link's part of that
+joint's torque is
+
+    m   l . a
+    h   (l x alpha + omega (omega . l) - |omega|^2 l + a x w) . h
+    L   w . L alpha + (w x omega) . L omega
+
+with m, h, L the link's mass, first moment and inertia about its frame. Arrays are flat and LANES is constant,
+so that the compiler sees that rows do not overlap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.robot.regressor.row_layout import Ints
+
+__all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion", "link_rotation"]
+
+LANES = 64
+Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
+Shape = tuple[Ints, Ints, Ints, Array, Ints]  # pairs, starts, terms, weights, row_starts: see `RowLayout`
+_compiled = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+
+
+@_compiled
+def _carry(place: Array, source: Array, target: Array) -> None:
+    """A motion vector (angular, linear) of the parent's frame in the link's frame: R' w, R' (l + w x p)."""
+    for n in range(LANES):
+        w0, w1, w2 = source[n], source[LANES + n], source[2 * LANES + n]
+        p0, p1, p2 = place[9 * LANES + n], place[10 * LANES + n], place[11 * LANES + n]
+        l0 = source[3 * LANES + n] + w1 * p2 - w2 * p1
+        l1 = source[4 * LANES + n] + w2 * p0 - w0 * p2
+        l2 = source[5 * LANES + n] + w0 * p1 - w1 * p0
+        r0, r1, r2 = place[n], place[LANES + n], place[2 * LANES + n]
+        r3, r4, r5 = place[3 * LANES + n], place[4 * LANES + n], place[5 * LANES + n]
+        r6, r7, r8 = place[6 * LANES + n], place[7 * LANES + n], place[8 * LANES + n]
+        target[n] = r0 * w0 + r3 * w1 + r6 * w2
+        target[LANES + n] = r1 * w0 + r4 * w1 + r7 * w2
+        target[2 * LANES + n] = r2 * w0 + r5 * w1 + r8 * w2
+        target[3 * LANES + n] = r0 * l0 + r3 * l1 + r6 * l2
+        target[4 * LANES + n] = r1 * l0 + r4 * l1 + r7 * l2
+        target[5 * LANES + n] = r2 * l0 + r5 * l1 + r8 * l2
+
+
+@_compiled
+def _place(k: Array, c: Array, s: Array, place: Array) -> None:
+    """Pose in the parent, 12 rows: K0 + c K1 + s K2."""
+    for r in range(12):
+        k0, k1, k2 = k[0, r], k[1, r], k[2, r]
+        row = place[r * LANES : (r + 1) * LANES]
+        for n in range(LANES):
+            row[n] = k0 + k1 * c[n] + k2 * s[n]
+
+
+@_compiled
+def _base(place: Array, gravity: Array, motion: Array) -> None:
+    """Motion of a base that rests, and is accelerated against gravity, as a link's frame sees it."""
+    motion[: 9 * LANES] = 0.0
+    g0, g1, g2 = gravity
+    for n in range(LANES):
+        motion[9 * LANES + n] = -(place[n] * g0 + place[3 * LANES + n] * g1 + place[6 * LANES + n] * g2)
+        motion[10 * LANES + n] = -(
+            place[LANES + n] * g0 + place[4 * LANES + n] * g1 + place[7 * LANES + n] * g2
+        )
+        motion[11 * LANES + n] = -(
+            place[2 * LANES + n] * g0 + place[5 * LANES + n] * g1 + place[8 * LANES + n] * g2
+        )
+
+
+@_compiled
+def _joint(screw: Array, dq: Array, ddq: Array, motion: Array) -> None:
+    """Add the joint's own motion: S dq to the velocity, S ddq + V x S dq to the acceleration."""
+    s0, s1, s2, s3, s4, s5 = screw
+    for n in range(LANES):
+        v, a = dq[n], ddq[n]
+        w0, w1, w2 = motion[n] + s0 * v, motion[LANES + n] + s1 * v, motion[2 * LANES + n] + s2 * v
+        v0 = motion[3 * LANES + n] + s3 * v
+        v1 = motion[4 * LANES + n] + s4 * v
+        v2 = motion[5 * LANES + n] + s5 * v
+        motion[n], motion[LANES + n], motion[2 * LANES + n] = w0, w1, w2
+        motion[3 * LANES + n], motion[4 * LANES + n], motion[5 * LANES + n] = v0, v1, v2
+        motion[6 * LANES + n] += s0 * a + (w1 * s2 - w2 * s1) * v
+        motion[7 * LANES + n] += s1 * a + (w2 * s0 - w0 * s2) * v
+        motion[8 * LANES + n] += s2 * a + (w0 * s1 - w1 * s0) * v
+        motion[9 * LANES + n] += s3 * a + (w1 * s5 - w2 * s4 + v1 * s2 - v2 * s1) * v
+        motion[10 * LANES + n] += s4 * a + (w2 * s3 - w0 * s5 + v2 * s0 - v0 * s2) * v
+        motion[11 * LANES + n] += s5 * a + (w0 * s4 - w1 * s3 + v0 * s1 - v1 * s0) * v
+
+
+@_compiled
+def _body(motion: Array, body: Array) -> None:
+    """omega, alpha, and the acceleration of the link's origin, a + omega x v: 9 rows."""
+    for n in range(LANES):
+        w0, w1, w2 = motion[n], motion[LANES + n], motion[2 * LANES + n]
+        v0, v1, v2 = motion[3 * LANES + n], motion[4 * LANES + n], motion[5 * LANES + n]
+        body[n], body[LANES + n], body[2 * LANES + n] = w0, w1, w2
+        body[3 * LANES + n] = motion[6 * LANES + n]
+        body[4 * LANES + n] = motion[7 * LANES + n]
+        body[5 * LANES + n] = motion[8 * LANES + n]
+        body[6 * LANES + n] = motion[9 * LANES + n] + w1 * v2 - w2 * v1
+        body[7 * LANES + n] = motion[10 * LANES + n] + w2 * v0 - w0 * v2
+        body[8 * LANES + n] = motion[11 * LANES + n] + w0 * v1 - w1 * v0
+
+
+@_compiled
+def _entries(body: Array, screw: Array, entries: Array) -> None:
+    """The ten entries of one link in one joint's row (see the module's head)."""
+    for n in range(LANES):
+        o0, o1, o2 = body[n], body[LANES + n], body[2 * LANES + n]
+        b0, b1, b2 = body[3 * LANES + n], body[4 * LANES + n], body[5 * LANES + n]
+        a0, a1, a2 = body[6 * LANES + n], body[7 * LANES + n], body[8 * LANES + n]
+        w0, w1, w2 = screw[n], screw[LANES + n], screw[2 * LANES + n]
+        l0, l1, l2 = screw[3 * LANES + n], screw[4 * LANES + n], screw[5 * LANES + n]
+        c0, c1, c2 = w1 * o2 - w2 * o1, w2 * o0 - w0 * o2, w0 * o1 - w1 * o0
+        along = o0 * l0 + o1 * l1 + o2 * l2
+        square = o0 * o0 + o1 * o1 + o2 * o2
+        entries[n] = l0 * a0 + l1 * a1 + l2 * a2
+        entries[LANES + n] = l1 * b2 - l2 * b1 + o0 * along - square * l0 + a1 * w2 - a2 * w1
+        entries[2 * LANES + n] = l2 * b0 - l0 * b2 + o1 * along - square * l1 + a2 * w0 - a0 * w2
+        entries[3 * LANES + n] = l0 * b1 - l1 * b0 + o2 * along - square * l2 + a0 * w1 - a1 * w0
+        entries[4 * LANES + n] = w0 * b0 + c0 * o0
+        entries[5 * LANES + n] = w0 * b1 + w1 * b0 + c0 * o1 + c1 * o0
+        entries[6 * LANES + n] = w1 * b1 + c1 * o1
+        entries[7 * LANES + n] = w0 * b2 + w2 * b0 + c0 * o2 + c2 * o0
+        entries[8 * LANES + n] = w1 * b2 + w2 * b1 + c1 * o2 + c2 * o1
+        entries[9 * LANES + n] = w2 * b2 + c2 * o2
+
+
+@_compiled
+def _lanes(
+    inputs: Array,
+    tree: Chain,
+    pairs: Ints,
+    starts: Ints,
+    place: Array,
+    motion: Array,
+    body: Array,
+    screw: Array,
+    rows: Array,
+) -> None:
+    """Link entries of LANES samples into `rows`; `inputs` (4, n LANES) are c, s, dq, ddq, joint by joint."""
+    parents, coefficients, screws, gravity = tree
+    for i in range(len(parents)):
+        lane = slice(i * LANES, (i + 1) * LANES)
+        here = motion[i * 12 * LANES : (i + 1) * 12 * LANES]
+        _place(coefficients[i], inputs[0, lane], inputs[1, lane], place)
+        if parents[i] < 0:
+            _base(place, gravity, here)
+        else:
+            there = motion[parents[i] * 12 * LANES : (parents[i] + 1) * 12 * LANES]
+            _carry(place, there[: 6 * LANES], here[: 6 * LANES])
+            _carry(place, there[6 * LANES :], here[6 * LANES :])
+        _joint(screws[i], inputs[2, lane], inputs[3, lane], here)
+        _body(here, body)
+        for k in range(starts[i], starts[i + 1]):
+            own = screw[k * 6 * LANES : (k + 1) * 6 * LANES]
+            if pairs[k, 1] < 0:
+                for r in range(6):
+                    own[r * LANES : (r + 1) * LANES] = screws[i, r]
+            else:
+                _carry(place, screw[pairs[k, 1] * 6 * LANES : (pairs[k, 1] + 1) * 6 * LANES], own)
+            _entries(body, own, rows[pairs[k, 2] * LANES : (pairs[k, 2] + 10) * LANES])
+
+
+@_compiled
+def _drive_entries(
+    signals: Array,
+    first: int,
+    count: int,
+    terms: Ints,
+    weights: Array,
+    row_starts: Ints,
+    prior: Array,
+    rows: Array,
+) -> None:
+    """Drive columns of LANES samples; what lies beyond `count` samples is left zero."""
+    for t in range(len(terms)):
+        column, signal, joint = terms[t]
+        Y = column * LANES
+        for n in range(count):
+            rows[Y + n] = weights[t] * signals[signal, first + n]
+        if joint >= 0:
+            for n in range(count):
+                load = 0.0
+                for k in range(row_starts[joint], row_starts[joint + 1]):
+                    load += prior[k] * rows[k * LANES + n]
+                rows[Y + n] *= abs(load)
+
+
+@_compiled
+def _fill(source: Array, first: int, count: int, target: Array) -> None:
+    """LANES samples of each row of `source` (n, T), side by side; zeros after the last."""
+    for i in range(source.shape[0]):
+        for n in range(count):
+            target[i * LANES + n] = source[i, first + n]
+        for n in range(count, LANES):
+            target[i * LANES + n] = 0.0
+
+
+@_compiled
+def link_motion(c: Array, s: Array, dq: Array, ddq: Array, tree: Chain, path: Ints, out: Array) -> None:
+    """omega, alpha and the acceleration of a link's origin, gravity in it, at T samples: out (9, T).
+
+    `path` are the joints that move the link, from the base outwards.
+    """
+    _, coefficients, screws, gravity = tree
+    inputs = np.zeros((4, dq.shape[0] * LANES))
+    place, there, here = np.zeros(12 * LANES), np.zeros(12 * LANES), np.zeros(12 * LANES)
+    body = np.zeros(9 * LANES)
+    for first in range(0, dq.shape[1], LANES):
+        count = min(LANES, dq.shape[1] - first)
+        _fill(c, first, count, inputs[0])
+        _fill(s, first, count, inputs[1])
+        _fill(dq, first, count, inputs[2])
+        _fill(ddq, first, count, inputs[3])
+        for k in range(len(path)):
+            lane = slice(path[k] * LANES, (path[k] + 1) * LANES)
+            _place(coefficients[path[k]], inputs[0, lane], inputs[1, lane], place)
+            if k == 0:
+                _base(place, gravity, here)
+            else:
+                there[:] = here
+                _carry(place, there[: 6 * LANES], here[: 6 * LANES])
+                _carry(place, there[6 * LANES :], here[6 * LANES :])
+            _joint(screws[path[k]], inputs[2, lane], inputs[3, lane], here)
+        _body(here, body)
+        for r in range(9):
+            for n in range(count):
+                out[r, first + n] = body[r * LANES + n]
+
+
+@_compiled
+def _turn(place: Array, source: Array, target: Array) -> None:
+    """The rotation in `source`, then that of a pose: products of 3 x 3 matrices by rows."""
+    for i in range(3):
+        for j in range(3):
+            for n in range(LANES):
+                target[(3 * i + j) * LANES + n] = (
+                    source[3 * i * LANES + n] * place[j * LANES + n]
+                    + source[(3 * i + 1) * LANES + n] * place[(3 + j) * LANES + n]
+                    + source[(3 * i + 2) * LANES + n] * place[(6 + j) * LANES + n]
+                )
+
+
+@_compiled
+def link_rotation(c: Array, s: Array, coefficients: Array, path: Ints, out: Array) -> None:
+    """Rotation of a link to the base's frame at T samples, by rows: out (9, T). `path` as in `link_motion`."""
+    inputs = np.zeros((2, c.shape[0] * LANES))
+    place, there, here = np.zeros(12 * LANES), np.zeros(9 * LANES), np.zeros(9 * LANES)
+    for first in range(0, c.shape[1], LANES):
+        count = min(LANES, c.shape[1] - first)
+        _fill(c, first, count, inputs[0])
+        _fill(s, first, count, inputs[1])
+        for k in range(len(path)):
+            lane = slice(path[k] * LANES, (path[k] + 1) * LANES)
+            _place(coefficients[path[k]], inputs[0, lane], inputs[1, lane], place)
+            if k == 0:
+                here[:] = place[: 9 * LANES]
+            else:
+                there[:] = here
+                _turn(place, there, here)
+        for r in range(9):
+            for n in range(count):
+                out[r, first + n] = here[r * LANES + n]
+
+
+@_compiled
+def decimate(
+    c: Array,
+    s: Array,
+    dq: Array,
+    ddq: Array,
+    torque: Array,
+    signals: Array,
+    tree: Chain,
+    layout: Shape,
+    prior: Array,
+    taps: Array,
+    step: int,
+    origin: int,
+    out: Array,
+) -> None:
+    """Rows, low-passed and decimated: out[k] += sum_i taps[i] rows[k step + origin + i], shape (K, C).
+
+    Sample numbers count from the first input sample and may be negative: what lies outside the input adds
+    nothing, so that consecutive stretches of a recording can be added one after the other.
+    """
+    pairs, starts, terms, weights, row_starts = layout
+    n, length, width = dq.shape[0], dq.shape[1], out.shape[1]
+    inputs = np.zeros((4, n * LANES))
+    place, motion, body = np.zeros(12 * LANES), np.zeros(n * 12 * LANES), np.zeros(9 * LANES)
+    screw, rows = np.zeros(len(pairs) * 6 * LANES), np.zeros(width * LANES)
+    window = np.zeros(((LANES + len(taps)) // step + 2) * LANES)
+    for first in range(0, length, LANES):
+        count = min(LANES, length - first)
+        low = max(0, -((-(first - origin - len(taps) + 1)) // step))
+        high = min(len(out) - 1, (first + count - 1 - origin) // step)
+        if high < low:
+            continue
+        _fill(c, first, count, inputs[0])
+        _fill(s, first, count, inputs[1])
+        _fill(dq, first, count, inputs[2])
+        _fill(ddq, first, count, inputs[3])
+        _lanes(inputs, tree, pairs, starts, place, motion, body, screw, rows)
+        _drive_entries(signals, first, count, terms, weights, row_starts, prior, rows)
+        for j in range(n):
+            column = row_starts[j + 1] - 1
+            for k in range(count):
+                rows[column * LANES + k] = torque[j, first + k]
+        outputs = high - low + 1
+        for k in range(outputs):
+            start = (low + k) * step + origin
+            for i in range(LANES):
+                tap = first + i - start
+                window[k * LANES + i] = taps[tap] if i < count and 0 <= tap < len(taps) else 0.0
+        for column in range(width):
+            y = rows[column * LANES : (column + 1) * LANES]
+            for k in range(outputs):
+                h = window[k * LANES : (k + 1) * LANES]
+                total = 0.0
+                for i in range(LANES):
+                    total += h[i] * y[i]
+                out[low + k, column] += total

@@ -1,0 +1,141 @@
+"""The inverse dynamics of a robot as rows that are linear in its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import parameter_names
+from heft.identify.errors import ParameterError
+from heft.identify.robot.regressor.drives import Drives
+from heft.identify.robot.regressor.row_layout import RowLayout
+from heft.identify.robot.regressor.tree import Tree
+
+if TYPE_CHECKING:
+    from heft.identify.robot.regressor.kernel import Chain, Shape
+
+__all__ = ["Regressor"]
+
+
+@dataclass(frozen=True, eq=False)
+class Regressor:
+    """torque = Y(q, dq, ddq) x (002, Eq. 2), for many samples at once.
+
+    `prior` (p,) is what load friction takes the load from.
+    """
+
+    links: tuple[str, ...]
+    tree: Tree
+    drives: Drives
+    prior: Array | None = None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the p parameters."""
+        own = parameter_names(self.links, self.drives.joints, self.drives.terms)
+        return own + self.drives.motor_parameters
+
+    @cached_property
+    def layout(self) -> RowLayout:
+        """Where the non-zero columns stand."""
+        return RowLayout(self.names, self.tree, self.drives)
+
+    def dense(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Y at each sample, from q, dq, ddq (T, n): shape (T, n, p). For few samples: it is mostly zeros."""
+        rows = self.rows(q, dq, ddq)
+        n, p = len(self.tree), len(self.names)
+        dense = np.zeros((len(rows), n, p + 1))
+        for j in range(n):
+            part = self.layout.row(j)
+            dense[:, j, self.layout.parameters[part]] = rows[:, part]
+        return dense[:, :, :p]
+
+    def rows(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike | None = None) -> Array:
+        """Non-zero columns of every joint's row side by side (see `RowLayout`), shape (T, C)."""
+        position, velocity = self._samples("q", q), self._samples("dq", dq)
+        acceleration = self._samples("ddq", ddq)
+        forces = np.zeros_like(position) if torque is None else self._samples("torque", torque)
+        out = np.zeros((position.shape[1], self.layout.width))
+        self.decimate(position, velocity, acceleration, forces, np.ones(1), 1, 0, out)
+        return out
+
+    def torque(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, parameters: ArrayLike) -> Array:
+        """Y x at each sample [N m, N], shape (T, n), from q, dq, ddq (T, n) and x (p,)."""
+        x = np.asarray(parameters, dtype=np.float64)
+        if x.shape != (len(self.names),):
+            raise ParameterError(f"{x.shape} parameters, the robot has {len(self.names)}")
+        arrays = [np.asarray(value, dtype=np.float64) for value in (q, dq, ddq)]
+        full = np.append(x, 0.0)[self.layout.parameters]
+        torque = np.zeros_like(arrays[0])
+        for start in range(0, len(torque), 4096):
+            piece = slice(start, start + 4096)
+            weighted = self.rows(*(array[piece] for array in arrays)) * full
+            torque[piece] = np.add.reduceat(weighted, self.layout.row_starts[:-1], axis=1)
+        return torque
+
+    def decimate(
+        self, q: Array, dq: Array, ddq: Array, torque: Array, taps: Array, step: int, origin: int, out: Array
+    ) -> None:
+        """Add the filtered rows of a stretch of samples (n, T) to `out` (K, C); see `kernel.decimate`."""
+        from heft.identify.robot.regressor.kernel import decimate
+
+        dq, ddq, torque = (np.ascontiguousarray(array) for array in (dq, ddq, torque))
+        c, s = self._turned(q)
+        tree, shape, load = self._fixed
+        decimate(
+            c, s, dq, ddq, torque, self.drives.signals(dq, ddq), tree, shape, load, taps, step, origin, out
+        )
+
+    def link_motion(self, link: int, q: Array, dq: Array, ddq: Array) -> Array:
+        """How a link moves at T samples (n, T): angular velocity [rad/s], angular acceleration [rad/s2] and the
+        acceleration of its origin less gravity [m/s2], in its own frame: shape (9, T).
+        """
+        from heft.identify.robot.regressor.kernel import link_motion
+
+        c, s = self._turned(q)
+        out = np.empty((9, q.shape[1]))
+        path = np.array(self.tree.support(link), dtype=np.int64)
+        link_motion(c, s, np.ascontiguousarray(dq), np.ascontiguousarray(ddq), self._fixed[0], path, out)
+        return out
+
+    def link_rotation(self, link: int, q: Array) -> Array:
+        """Rotation of a link to the base's frame at T samples (n, T): shape (T, 3, 3)."""
+        from heft.identify.robot.regressor.kernel import link_rotation
+
+        c, s = self._turned(q)
+        out = np.empty((9, q.shape[1]))
+        path = np.array(self.tree.support(link), dtype=np.int64)
+        link_rotation(c, s, self.tree.coefficients, path, out)
+        return np.ascontiguousarray(out.T).reshape(-1, 3, 3)
+
+    def _turned(self, q: Array) -> tuple[Array, Array]:
+        """c and s of `Tree.coefficients`, each (n, T)."""
+        c, s = np.cos(q), np.sin(q)
+        slides = self.tree.prismatic
+        c[slides], s[slides] = q[slides], 0.0
+        return np.ascontiguousarray(c), np.ascontiguousarray(s)
+
+    @cached_property
+    def _fixed(self) -> tuple[Chain, Shape, Array]:
+        tree, layout = self.tree, self.layout
+        pairs, starts = layout.pairs
+        terms, weights = layout.terms
+        load = np.zeros(len(self.names) + 1)
+        if self.prior is not None:
+            load[: 10 * len(tree)] = self.prior[: 10 * len(tree)]  # what links weigh, not what drives add
+        return (
+            (tree.parents, tree.coefficients, tree.screws, tree.gravity),
+            (pairs, starts, terms, weights, layout.row_starts),
+            load[layout.parameters],
+        )
+
+    def _samples(self, name: str, values: ArrayLike) -> Array:
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != len(self.tree):
+            raise ParameterError(f"{name} has shape {array.shape}, expected (T, {len(self.tree)})")
+        return np.ascontiguousarray(array.T)
