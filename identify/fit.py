@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from heft.identify.bodies.consistency import Level
     from heft.identify.certainty.bootstrap import Bootstrap
     from heft.identify.data import Dataset, Processing
+    from heft.identify.estimation.constraints.own import ConstraintFunction
     from heft.identify.estimation.estimators import Method
     from heft.identify.estimation.prior import PriorLike
     from heft.identify.estimation.problem import Bounds
@@ -73,6 +74,7 @@ def fit(
     prior: PriorLike = None,
     *,
     bounds: Bounds | None = None,
+    constraints: ConstraintFunction | None = None,
     signals: Signals = Signals(),  # noqa: B008  frozen
     validate: Dataset | Sequence[Dataset] | None = None,
     bootstrap: Bootstrap | None = None,
@@ -87,15 +89,19 @@ def fit(
     prior       known parameters; None: the robot's own (see `heft.identify.estimation.prior.prior_of`). How far the
                 truth may be from them is the robot's `spread`
     bounds      on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
+    constraints a function of the parameters as cvxpy expressions (`heft.identify.estimation.constraints.expressions`)
+                that returns constraints and convex penalties, on top of those of the robot's file
     signals     filter and derivatives in full, and a known delay of torques
     validate    data that the result is validated on and that the fit does not see
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
     progress    called with the share of the data that has been read, 0 to 1
     """
+    from heft.identify.bodies.parameters import Layout
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
     from heft.identify.data import Dataset
     from heft.identify.estimation.alignment import align
+    from heft.identify.estimation.constraints.own import own_constraints
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimators import Method, estimate
     from heft.identify.estimation.problem import Problem
@@ -112,8 +118,9 @@ def fit(
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
     fit_data = FitData.of(robot, datasets, processing)
+    own = None if constraints is None else own_constraints(Layout(robot.parameter_names), constraints)
     problem_of = partial(
-        Problem.of, robot, level=level, prior=prior, bounds=bounds, weighting=method.weighting
+        Problem.of, robot, level=level, prior=prior, bounds=bounds, weighting=method.weighting, own=own
     )
     alignment = align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
     problem = replace(alignment.problem, reweight=alignment.data.reweight)
@@ -141,6 +148,8 @@ def fit(
         "delay_s": signals.delay_s,
         "prior_spread": asdict(problem.spread),
     }
+    if own is not None:
+        configuration["own_constraints"] = list(own.names)
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
         assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))

@@ -16,6 +16,7 @@ from scipy.special import chdtrc
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.robot_chart import Chart
+from heft.identify.certainty.known_rows import known_rows
 from heft.identify.certainty.posterior import Posterior, posterior
 from heft.identify.estimation.carried import Carried
 from heft.identify.estimation.problem import Problem
@@ -35,7 +36,8 @@ def wrist_posterior(chart: Chart, problem: Problem, base: Array, covariance: Arr
 
     The second value is the warning where they do not; empty where they do, or where there is no wrist sensor.
     """
-    K, carried = problem.base.matrix, problem.carried
+    K, base, covariance = known_rows(problem, base, covariance)
+    carried = problem.carried
     holding = None
     if carried is not None and carried.prior is not None:
         inertia = carried.widening * chart.links[carried.link].spread / 2

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.cone import ConeProgram, InfeasibleError
-from heft.identify.errors import ProblemError, SolverError
+from heft.identify.bodies.cone import InfeasibleError, Solution
+from heft.identify.errors import SolverError
+from heft.identify.estimation.constrained.blame import InfeasibleProblemError
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.problem import Problem
 
-__all__ = ["solve"]
+__all__ = ["Program", "solve"]
 
 UNITS = (1.0, 30.0, 1e3, 3e4)  # standard deviations; data that are far outside the set need a larger one
 
 
+class Program(Protocol):
+    """What `build` makes: its first variables are the target's coordinates x."""
+
+    def solve(self) -> Solution:
+        """The optimum; `InfeasibleError` with a certificate, `SolverError` where it was not reached."""
+
+
 def solve(
-    problem: Problem, target: Target, build: Callable[[Target, float], ConeProgram]
+    problem: Problem, target: Target, build: Callable[[Target, float], Program]
 ) -> tuple[Array, dict[str, float]]:
     """Parameters d* + T x of the program that `build` makes of the target, consistent by their eigenvalues.
 
@@ -32,7 +41,7 @@ def solve(
             _verify(problem, parameters)
             return parameters, {"iterations": solution.iterations, "solver_s": solution.seconds}
         except InfeasibleError as exc:
-            raise ProblemError(
+            raise InfeasibleProblemError(
                 f"no robot at level {problem.level} satisfies all bounds ({problem.bounds}); loosen the one that "
                 "is wrong: compare the total mass with the masses' sum, and boxes with the link frames"
             ) from exc

@@ -10,9 +10,11 @@ import scipy.sparse as sp
 from heft.identify.bodies.cone import ConeProgram, svec
 from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS, pseudo_inertia
 from heft.identify.errors import ProblemError
+from heft.identify.estimation.constrained.blame import InfeasibleProblemError, blamed
 from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, FeasibleSet, Margin
 from heft.identify.estimation.constrained.prior_weight import FeasibleFit, choose_prior_weight
-from heft.identify.estimation.constrained.solve import solve
+from heft.identify.estimation.constrained.second_opinion import differing, opinions
+from heft.identify.estimation.constrained.solve import Program, solve
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.estimators.correct import correct_base
@@ -30,6 +32,7 @@ def sdp(
     prior: Literal["euclidean", "logdet"] = "euclidean",
     margin: float = DEFAULT_MARGIN.relative,
     prior_weight: float | None = None,
+    second_opinion: bool = False,
 ) -> Estimate:
     """The consistent parameters that fit best, and closest to the prior among those that fit alike.
 
@@ -38,6 +41,8 @@ def sdp(
     from the border. `margin` is relative to each link's mass and size. `prior_weight` None: 1 for the
     divergence; for differences as much as the prior's spread says and the data allow (`choose_prior_weight`); with
     weights that are not the noise's, no more than correcting least squares afterwards (003, Eq. 55) costs.
+    Constraints of one's own that are no linear equalities are solved through cvxpy. `second_opinion` states the whole
+    problem in cvxpy in any case, and compares.
     """
     if prior not in ("euclidean", "logdet"):
         raise ProblemError(f"sdp: no prior {prior!r}; there are euclidean and logdet")
@@ -48,7 +53,14 @@ def sdp(
     def solved(weight: float, divergence: float = 0.0) -> FeasibleFit:
         nonlocal spent
 
-        def build(target: Target, unit: float) -> ConeProgram:
+        def modelled(target: Target, unit: float) -> Program:
+            from heft.identify.estimation.constrained.modelled import ModelledProgram  # imports cvxpy
+
+            return ModelledProgram.of(feasible, target, unit, divergence)
+
+        def build(target: Target, unit: float) -> Program:
+            if problem.own is not None and not problem.own.linear:
+                return modelled(target, unit)
             program = ConeProgram(len(problem.layout))
             program.quadratic(2 * sp.identity(len(problem.layout)))
             if divergence:
@@ -56,8 +68,11 @@ def sdp(
             feasible.demand(program, target.spread, target.best, unit)
             return program
 
-        parameters, facts = solve(problem, Target.of(problem, weights, weight), build)
+        target = Target.of(problem, weights, weight)
+        parameters, facts = solve(problem, target, build)
         spent += facts["solver_s"]
+        if second_opinion:
+            facts |= opinions(problem, target, parameters, modelled)
         facts |= {"prior_weight": divergence or weight, "solver_s": spent}
         return FeasibleFit(parameters, problem.cost(parameters, weights), facts)
 
@@ -65,13 +80,20 @@ def sdp(
         base = problem.base.matrix @ closest_to_prior(problem, weights)
         return problem.cost(correct_base(problem, base, Margin(margin))[0], weights)
 
-    if prior == "logdet":
-        best = solved(BESIDE, 1.0 if prior_weight is None else prior_weight)
-    elif prior_weight is not None:
-        best = solved(prior_weight)
-    else:
-        best = choose_prior_weight(problem, weights, solved, corrected)
-    return Estimate.of(problem, "sdp", best.parameters, weights, facts=best.facts)
+    try:
+        if prior == "logdet":
+            best = solved(BESIDE, 1.0 if prior_weight is None else prior_weight)
+        elif prior_weight is not None:
+            best = solved(prior_weight)
+        else:
+            best = choose_prior_weight(problem, weights, solved, corrected)
+    except InfeasibleProblemError as exc:
+        raise blamed(
+            problem, exc, lambda one: sdp(one, prior=prior, margin=margin, prior_weight=prior_weight)
+        ) from exc
+    return Estimate.of(
+        problem, "sdp", best.parameters, weights, facts=best.facts, warnings=differing(best.facts)
+    )
 
 
 def _add_logdet(program: ConeProgram, problem: Problem, target: Target, weight: float) -> None:
