@@ -5,11 +5,12 @@ The package binds `fit` when it is imported, so whatever takes long to import is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from heft.identify.errors import DataError, ProblemError
 
@@ -36,11 +37,13 @@ class Signals:
     """How measured signals are prepared, where not by default.
 
     processing   filter and derivatives in full, instead of a cut-off alone; None: chosen from the data
+    filter       fields of `Processing` other than the cut-off, on top of what was chosen
     delay_s      delay of torques against positions [s] (docs/units-and-frames.md); None: estimated from the data
     """
 
     processing: Processing | None = None
     delay_s: float | None = None
+    filter: Mapping[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
@@ -117,6 +120,7 @@ def fit(
 
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
+    processing = replace(processing, **signals.filter)
     fit_data = FitData.of(robot, datasets, processing)
     own = None if constraints is None else own_constraints(Layout(robot.parameter_names), constraints)
     problem_of = partial(
@@ -183,25 +187,38 @@ def identify_recordings(
     recordings: Sequence[Recording],
     *,
     robot: Robot | None = None,
-    method: str | Method = "sdp",
-    level: Level = "full",
+    method: str | Method | None = None,
+    level: Level | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+    constraints: ConstraintFunction | None = None,
     validate: Recording | None = None,
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Fit the segments marked for identification; validate on those marked for validation, or on another recording.
 
-    robot   None: the one that travels inside the first recording
+    robot      None: the one that travels inside the first recording
+    settings   by key (`heft.identify.settings`); they go before `method` and `level`, and these before those of the
+               session that made the first recording
 
     Other arguments as of `fit`.
     """
     from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION, datasets_of
-    from heft.identify.data.recorded_robot import robot_of
+    from heft.identify.data.recorded_robot import recorded_settings, robot_of
+    from heft.identify.estimation.estimators import Method
     from heft.identify.result.provenance import RecordingOrigin
+    from heft.identify.settings import Settings
+    from heft.identify.settings.choices import Choices
 
     for one in [*recordings, *([] if validate is None else [validate])]:
         robot = robot_of(one, robot)
     assert robot is not None
+    method = Method(method) if isinstance(method, str) else method
+    session = Settings.of(recorded_settings(recordings[0]), "session's file")
+    session = session.without(*([] if method is None else ["method"]), *([] if level is None else ["level"]))
+    chosen = Settings.of(settings).over(session)
+    choices = chosen.applied(Choices(robot, method or Method(), level or "full"))
+    robot = choices.robot
     data = [part for one in recordings for part in datasets_of(one, robot, IDENTIFICATION)]
     origins = [RecordingOrigin.of(one, IDENTIFICATION) for one in recordings]
     if validate is not None:
@@ -211,8 +228,25 @@ def identify_recordings(
         marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
         unseen = [part for one in marked for part in datasets_of(one, robot, VALIDATION)]
     _check_distinct(origins)
-    result = fit(robot, data, method, level, validate=unseen or None, bootstrap=bootstrap, progress=progress)
-    return replace(result, provenance=replace(result.provenance, recordings=tuple(origins)))
+    result = fit(
+        robot,
+        data,
+        choices.method,
+        choices.level,
+        choices.cutoff_hz,
+        choices.prior,
+        bounds=choices.bounds_of(),
+        constraints=constraints,
+        signals=Signals(delay_s=choices.delay_s, filter=choices.filter),
+        validate=unseen or None,
+        bootstrap=bootstrap,
+        progress=progress,
+    )
+    configuration = {**result.provenance.configuration, **({"settings": chosen.to_dict()} if chosen else {})}
+    return replace(
+        result,
+        provenance=replace(result.provenance, recordings=tuple(origins), configuration=configuration),
+    )
 
 
 def _check_distinct(recordings: Sequence[RecordingOrigin]) -> None:
