@@ -123,13 +123,12 @@ def mistaken(robot: Robot, kind: str, seed: int) -> Robot:
         elif kind == "shifted":
             way = rng.standard_normal(3)
             com = com + 0.05 * way / np.linalg.norm(way)
-        else:  # a rod of 1 cm about the line from the joint to the centre of mass, as long as it is far, twice
-            far = float(np.linalg.norm(com))
-            axis = com / far if far > 1e-6 else np.array([0.0, 0.0, 1.0])
-            along = np.outer(axis, axis)
-            inertia = (
-                mass * ((2 * far) ** 2 / 12 + 0.01**2 / 4) * (np.eye(3) - along) + mass * 0.01**2 / 2 * along
-            )
+        else:  # a rod with a radius of 1 cm on the axis of the link's box, and as long
+            low, high = robot.extents[link]
+            axis = np.eye(3)[int(np.argmax(high - low))]
+            com = (low + high) / 2 + axis * ((com - (low + high) / 2) @ axis)
+            long, along = float((high - low).max()), np.outer(axis, axis)
+            inertia = mass * (long**2 / 12 + 0.01**2 / 4) * (np.eye(3) - along) + mass * 0.01**2 / 2 * along
         prior[block] = from_mass_com_inertia(mass, com, inertia)
     return replace(robot, prior=prior, spread=PriorSpread())
 
