@@ -127,3 +127,14 @@ def test_every_method_has_its_function_and_its_line() -> None:
     for name, estimator in ESTIMATORS.items():
         assert callable(getattr(import_module(f"heft.identify.estimation.estimators.{name}"), name))
         assert len(estimator.summary) < 80
+
+
+def test_without_a_prior_the_answer_is_as_small_as_the_fit_allows(arm) -> None:
+    problem = arm.problem(arm.noisy(0.05), boxes=arm.boxes)
+    masses = [problem.layout.link(link).start for link in problem.layout.links]
+    compact = estimate(problem, "sdp")
+    for method in ("manifold", "correct", "masspoint"):
+        other = estimate(problem, method)
+        assert compact.parameters[masses].sum() <= other.parameters[masses].sum() * (1 + 1e-6)
+    assert compact.cost <= estimate(problem, "manifold").cost + 1.01
+    assert problem.consistency(compact.parameters, "full").ok
