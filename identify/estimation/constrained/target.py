@@ -36,7 +36,7 @@ class Target:
 
     @classmethod
     def of(cls, problem: Problem, weights: Array, prior_weight: float = 1.0) -> Target:
-        """The target of `problem` with `weights` on the joints; `prior_weight` is e."""
+        """The target of `problem` with `weights` on the joints; `prior_weight` is e, and 0 where there is no prior."""
         R, z, rho2 = problem.stacked(weights)
         U, values, V = np.linalg.svd(R @ problem.metric)
         missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
@@ -45,7 +45,8 @@ class Target:
         least = float(weights @ (rows * least_sigma(problem) ** 2)) / float(rows.sum())
         deviation = np.sqrt(problem.inflation * max((rho2 + float(missed @ missed)) / freedom, least))
         R, z, values = R / deviation, z / deviation, values / deviation
-        stiffness = values**2 + max(prior_weight, LEAST_PRIOR_WEIGHT)
+        e = LEAST_PRIOR_WEIGHT if problem.prior is None else max(prior_weight, LEAST_PRIOR_WEIGHT)
+        stiffness = values**2 + e
         step = V.T @ (values / stiffness * (U.T @ (z - R @ problem.start)))
         return cls(
             best=problem.start + problem.metric @ step,

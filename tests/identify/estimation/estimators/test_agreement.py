@@ -81,11 +81,13 @@ def test_higher_levels_cost_more(arm) -> None:
     noisy = arm.noisy(0.3)
     costs = [
         estimate(
-            arm.problem(noisy, prior=arm.truth, boxes=arm.boxes, level=level, weighting="none"), "sdp"
+            arm.problem(noisy, prior=arm.truth, boxes=arm.boxes, level=level, weighting="none"),
+            "sdp",
+            prior_weight=0,
         ).cost
         for level in ("mass", "inertia", "full", "shape")
     ]
-    assert costs == sorted(costs)
+    assert all(low <= high * (1 + 1e-7) for low, high in zip(costs, costs[1:], strict=False))
     assert costs[0] < costs[-1]
 
 
@@ -131,7 +133,7 @@ def test_every_method_has_its_function_and_its_line() -> None:
 
 def test_without_a_prior_the_answer_is_as_small_as_the_fit_allows(arm) -> None:
     """Least mass and second moments, m + tr(Sigma) / size^2 about the link's frame, of all that fit alike."""
-    problem = arm.problem(arm.noisy(0.05), boxes=arm.boxes)
+    problem = arm.problem(arm.noisy(0.05))
 
     def bulk(found: Estimate) -> float:
         links = problem.links_of(found.parameters)
