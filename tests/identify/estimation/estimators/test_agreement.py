@@ -1,5 +1,7 @@
 """Where the methods must agree, they do."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -87,7 +89,7 @@ def test_higher_levels_cost_more(arm) -> None:
         ).cost
         for level in ("mass", "inertia", "full", "shape")
     ]
-    assert all(low <= high * (1 + 1e-7) for low, high in zip(costs, costs[1:], strict=False))
+    assert all(low <= high * (1 + 1e-7) for low, high in pairwise(costs))
     assert costs[0] < costs[-1]
 
 
