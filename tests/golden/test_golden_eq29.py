@@ -37,7 +37,7 @@ def problem() -> Problem:
 
 
 def spread_of(problem: Problem, link: str) -> Array:
-    """Root of W_phi^-1 of a link (Eq. 20 to 22, 27): by its mass and the half sides of its box, about the box's centre."""
+    """Root of W_phi^-1 of a link (Eq. 20 to 22, 27): by its mass and its box's half sides, about the box's centre."""
     low, high = (np.asarray(corner) for corner in problem.boxes[link])
     x, y, z = (high - low) / 2
     size = np.array([1, x, y, z, y * y + z * z, x * y, x * x + z * z, x * z, y * z, x * x + y * y])
@@ -94,5 +94,5 @@ def test_what_no_torque_depends_on_stays_at_the_prior(problem: Problem, own: Arr
 
 def test_the_links_weigh_the_same(problem: Problem, own: Array, found: Estimate) -> None:
     masses = [problem.layout.link(link).start for link in problem.layout.links]
-    np.testing.assert_allclose(found.parameters[masses], own[masses], rtol=0.1)
+    np.testing.assert_allclose(found.parameters[masses], own[masses], rtol=0.1, atol=0.05)
     assert found.parameters[masses].sum() == pytest.approx(own[masses].sum(), rel=0.03)

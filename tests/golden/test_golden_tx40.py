@@ -1,7 +1,7 @@
-"""002, Table III: how many links of the TX40 have a positive definite inertia, by the tolerance of the Cholesky factorisation.
+"""002, Table III: how many links of the TX40 have a positive definite inertia, by the tolerance of the factorisation.
 
-Another recording than the paper's, of the same robot. In the paper, of six links: 2, 3, 5, 6 with tolerances of 0, -0.01, -0.02 and
--0.04 for the solution closest to the prior (Eq. 30); all six at once on the essential parameters (Eq. 32).
+Another recording than the paper's, of the same robot. In the paper, of six links: 2, 3, 5, 6 with tolerances of 0,
+-0.01, -0.02 and -0.04 for the solution closest to the prior (Eq. 30); all six at once on essential parameters (Eq. 32).
 """
 
 import os

@@ -36,29 +36,39 @@ class ModelledProgram:
 
     @classmethod
     def of(
-        cls, feasible: FeasibleSet, target: Target, unit: float, divergence: float = 0.0
+        cls,
+        feasible: FeasibleSet,
+        target: Target,
+        unit: float,
+        divergence: float = 0.0,
+        compact: tuple[Array, float] | None = None,
     ) -> ModelledProgram:
         """The least |x|^2 in the feasible set, and with what the user demands.
 
         unit         standard deviations that x counts in (`Target.in_units`)
         divergence   weight of the log-det divergence from the prior, in squared standard deviations
+        compact      instead: the least gradient @ d, shape (p,), with |x| and penalties within a reach in units
         """
+        problem, own = feasible.problem, feasible.problem.own
         x = cp.Variable(target.spread.shape[1])
         d = target.best + target.spread @ x
         statement = _Statement(feasible, d)
         constraints = [*statement.links(), *statement.bounds()]
-        objective = cp.sum_squares(x)
-        problem = feasible.problem
+        distance, others = cp.sum_squares(x), 0.0
         if problem.shared is not None:
-            hand, parts = statement.shared(problem.shared, target.best, unit)
-            objective, constraints = objective + hand, [*constraints, *parts]
+            others, parts = statement.shared(problem.shared, target.best, unit)
+            constraints += parts
         if divergence:
-            objective = objective + divergence / unit**2 * statement.divergence()
-        if problem.own is not None and not problem.own.linear:
-            constraints += [cp.vec(variable, order="F") == rows @ d for variable, rows in problem.own.leaves]
-            constraints += problem.own.constraints.values()
-            objective = objective + sum(problem.own.penalties.values()) / unit**2
-        return cls(cp.Problem(cp.Minimize(objective), constraints), x)
+            others = others + divergence / unit**2 * statement.divergence()
+        if own is not None and not own.linear:
+            constraints += [cp.vec(variable, order="F") == rows @ d for variable, rows in own.leaves]
+            constraints += own.constraints.values()
+            distance = distance + sum(own.penalties.values()) / unit**2
+        if compact is not None:
+            gradient, reach = compact
+            constraints.append(distance <= reach**2)
+            distance = gradient @ target.spread @ x / unit
+        return cls(cp.Problem(cp.Minimize(distance + others), constraints), x)
 
     def solve(self, tolerance: float = 1e-8) -> Solution:
         """The optimum; `InfeasibleError` with a certificate, `SolverError` for every status but `optimal`."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+import scipy.sparse as sp
+
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.cone import InfeasibleError, Solution
+from heft.identify.bodies.cone import ConeProgram, InfeasibleError, Solution
 from heft.identify.errors import SolverError
 from heft.identify.estimation.constrained.blame import InfeasibleProblemError
+from heft.identify.estimation.constrained.feasible_set import FeasibleSet
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.problem import Problem
 
@@ -41,13 +44,31 @@ def solve(
             _verify(problem, parameters)
             return parameters, {"iterations": solution.iterations, "solver_s": solution.seconds}
         except InfeasibleError as exc:
-            raise InfeasibleProblemError(
-                f"no robot at level {problem.level} satisfies all bounds ({problem.bounds}); loosen the one that "
-                "is wrong: compare the total mass with the masses' sum, and boxes with the link frames"
-            ) from exc
+            raise _excluding(problem) from exc
         except SolverError as exc:
             failure = exc
+    _check_bounds(problem)
     raise failure
+
+
+def _check_bounds(problem: Problem) -> None:
+    """`InfeasibleProblemError` where no parameters satisfy all bounds, whatever the data say."""
+    program = ConeProgram(len(problem.layout))
+    program.quadratic(2 * sp.identity(len(problem.layout)))
+    FeasibleSet(problem).demand(program, problem.metric, problem.start)
+    try:
+        program.solve()
+    except InfeasibleError as exc:
+        raise _excluding(problem) from exc
+    except SolverError:
+        return
+
+
+def _excluding(problem: Problem) -> InfeasibleProblemError:
+    return InfeasibleProblemError(
+        f"no robot at level {problem.level} satisfies all bounds ({problem.bounds}); loosen the one that "
+        "is wrong: compare the total mass with the masses' sum, and boxes with the link frames"
+    )
 
 
 def _verify(problem: Problem, parameters: Array) -> None:

@@ -42,6 +42,11 @@ class OwnConstraints:
         return not self.constraints and not self.penalties
 
     @property
+    def penalty(self) -> float:
+        """Of the parameters that a solver found last."""
+        return float(sum(np.sum(one.value) for one in self.penalties.values()))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of everything that is demanded."""
         return (*self.equalities.distinct, *self.constraints, *self.penalties)
