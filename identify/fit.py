@@ -169,6 +169,8 @@ def fit(
         "delay_s": signals.delay_s,
         "prior_spread": asdict(problem.spread),
     }
+    if problem.declared is not None and len(problem.declared):
+        configuration["constraints"] = list(problem.declared.distinct)
     if own is not None:
         configuration["own_constraints"] = list(own.names)
     if bootstrap is not None:

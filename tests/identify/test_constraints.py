@@ -1,5 +1,6 @@
 """`fit` with constraints of one's own: they hold, intervals narrow, and the result remembers them."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,3 +68,39 @@ def test_a_pinned_link_is_certain(robot: Robot, data: Dataset) -> None:
 def test_a_method_that_takes_none(robot: Robot, data: Dataset) -> None:
     with pytest.raises(ProblemError, match="manifold takes no constraints"):
         fit(robot, data, "manifold", cutoff_hz=10.0, constraints=lambda p: p.total_mass == 100.0)
+
+
+def test_a_constraint_that_data_and_prior_contradict_is_told(robot: Robot, data: Dataset) -> None:
+    def said(function) -> list[str]:
+        result = fit(robot, data, cutoff_hz=10.0, constraints=function)
+        return [line for line in result.warnings if "data and prior contradict it" in line]
+
+    total, ten = float(robot.prior[[0, 10, 20]].sum()), robot.prior[20:30]
+    assert said(lambda p: [p.total_mass == total, p.link["link3"].vector == ten]) == []
+    (line,) = said(lambda p: [p.total_mass == total, p.joint["joint1"].viscous == 5.0])
+    assert line.startswith("constraint joint1.viscous == 5.0: data and prior contradict it, -4.4")
+    (line,) = said(lambda p: {"link3 as on the pendulum": p.link["link3"].vector == 1.5 * ten})
+    assert line.startswith("constraint link3 as on the pendulum: ")
+
+
+def test_without_a_prior_the_most_compact_robot_that_fulfils_them(robot: Robot, data: Dataset) -> None:
+    result = fit(
+        robot,
+        data,
+        cutoff_hz=10.0,
+        prior="none",
+        constraints=lambda p: [p.total_mass == 60.0, p.link["link1"].mass <= p.link["link2"].mass],
+    )
+    assert result.total_mass == pytest.approx(60.0, rel=1e-6)
+    masses = [link.mass for link in result.parameters.links]
+    assert masses[0] <= masses[1] * (1 + 1e-6)
+    assert result.consistency("full").ok
+
+
+def test_the_plain_problem_does_not_import_cvxpy(
+    robot: Robot, data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cvxpy", None)  # importing it fails
+    monkeypatch.delitem(sys.modules, "heft.identify.estimation.constrained.modelled", raising=False)
+    scale = replace(robot, constraints=RobotConstraints(total_mass=(100.0, 5.0), equal=(("link1", "link2"),)))
+    assert fit(scale, data, cutoff_hz=10.0).consistency("full").ok

@@ -28,8 +28,18 @@ class Equalities:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        rows = np.asarray(self.rows)
+        size = np.abs(rows).max(axis=1, initial=0.0)
+        kept = size > SAME * size.max(
+            initial=0.0
+        )  # a line has two conditions in three rows, and one says 0 = 0
+        if np.any(np.abs(np.asarray(self.values)[~kept]) > 0):
+            empty = next(name for name, some in zip(self.names, kept, strict=True) if not some)
+            raise ProblemError(f"constraint {empty}: a number is to be another; leave it out, or correct it")
         for name in ("rows", "values", "std"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), dtype=np.float64)[kept]))
+        names = tuple(name for name, some in zip(self.names, kept, strict=True) if some)
+        object.__setattr__(self, "names", names)
 
     @classmethod
     def none(cls, count: int) -> Equalities:

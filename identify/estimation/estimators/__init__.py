@@ -82,7 +82,7 @@ def estimate(problem: Problem, method: str, **options: Any) -> Estimate:
     if heedless and problem.own is not None:
         able = ", ".join(name for name, one in ESTIMATORS.items() if one.constraints)
         raise ProblemError(f"{method} takes no constraints of one's own; use {able}, or leave them out")
-    answer: Estimate = function(problem, **options)
+    answer: Estimate = function(replace(problem, declared=None) if heedless else problem, **options)
     if heedless:
         said = f"{method} does not heed the constraints of the robot's file: {'; '.join(problem.demands)}; use sdp"
         answer = replace(answer, warnings=(*answer.warnings, said))

@@ -66,7 +66,7 @@ def test_every_key_of_the_file(arm) -> None:
     image = from_pseudo_inertia(mirror @ pseudo_inertia(two) @ mirror)
     np.testing.assert_allclose(left["link2 == mirrored link3"], image - three, atol=1e-12)
     across = np.cross([0, 0, 1.0], four[1:4] - four[0] * np.array([0.1, 0, 0]))
-    np.testing.assert_allclose(left["link4.com on its line"], across, atol=1e-12)
+    np.testing.assert_allclose(left["link4.com on its line"], across[:2], atol=1e-12)  # and 0 = 0
 
 
 def test_they_travel_with_the_robot(arm) -> None:
