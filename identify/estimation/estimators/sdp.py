@@ -76,12 +76,19 @@ def sdp(
         raise blamed(
             problem, exc, lambda one: sdp(one, prior=prior, margin=margin, prior_weight=prior_weight)
         ) from exc
-    second = opinions(problem, target, parameters, modelled) if second_opinion else {}
+    second, notes = {}, ()  # type: dict[str, float], tuple[str, ...]
+    if second_opinion and problem.modelled:
+        notes = (
+            "no second opinion: with constraints of one's own the problem is solved through cvxpy alone",
+        )
+    elif second_opinion:
+        second = opinions(problem, target, parameters, modelled)
+        notes = differing(second)
     if problem.prior is None:
         parameters, more = _compact(problem, feasible, target, parameters)
         facts = {name: value + more[name] for name, value in facts.items()}
     facts |= {"prior_weight": prior_weight, **second}
-    return Estimate.of(problem, "sdp", parameters, weights, facts=facts, warnings=differing(second))
+    return Estimate.of(problem, "sdp", parameters, weights, facts=facts, warnings=notes)
 
 
 def _compact(

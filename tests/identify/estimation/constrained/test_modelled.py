@@ -178,3 +178,9 @@ def test_other_methods_refuse_or_say_so(arm, poor: Problem) -> None:
         "wls does not heed the constraints of the robot's file: link1.m == 5"
         in estimate(known, "wls").warnings[-1]
     )
+
+
+def test_there_is_no_second_opinion_on_what_only_cvxpy_can_state(poor: Problem) -> None:
+    found = estimate(demanding(poor, lambda p: p.total_mass <= 13.0), "sdp", second_opinion=True)
+    assert "second_opinion_deviation" not in found.facts
+    assert any(line.startswith("no second opinion") for line in found.warnings)
