@@ -28,8 +28,8 @@ WAM = [
 ]
 
 # 003, Table 6, four digits: least squares, and inside the feasible set with extra bounds; by the parameter that leads
-# each combination (Table 3). The paper's text at hand is a scan with gaps: these are the same numbers as the authors publish
-# them with their notebook (cdsousa/wam7_dyn_ident, output of its section 5).
+# each combination (Table 3). The paper's text at hand is a scan with gaps: these are the same numbers as its authors
+# publish them with their notebook (cdsousa/wam7_dyn_ident, output of its section 5).
 TABLE_6 = {
     "link1.yy": (0.3381, 0.3049),
     "joint1.viscous": (1.63, 1.648),
@@ -167,12 +167,14 @@ class TestTable6:
         for robot in (wam, boxed):
             assert correct_base(robot, printed(wam, 1), "inertia", margin=PAPERS_MARGIN).distance < 1e-4
 
-    def test_with_the_triangle_inequality_it_is_further(self, wam: Robot) -> None:
-        distances = [
-            correct_base(wam, printed(wam, 0), level, margin=PAPERS_MARGIN).distance
-            for level in ("inertia", "full")
-        ]
-        assert distances[1] > 1.1 * distances[0]
+    def test_with_the_triangle_inequality_neither_is(self, wam: Robot) -> None:
+        """Beyond the paper: measured, 0.073 and 0.024."""
+        plain, feasible = (
+            correct_base(wam, printed(wam, column), "full", margin=PAPERS_MARGIN).distance
+            for column in (0, 1)
+        )
+        assert plain > 1.1 * DISTANCE
+        assert feasible > 0.01
 
 
 def regrouped(base: BaseParameters, seed: int) -> tuple[BaseParameters, Array]:
