@@ -101,13 +101,11 @@ def fit(
     """
     import numpy as np
 
-    from heft.identify.bodies.parameters import Layout
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.estimation.alignment import align
-    from heft.identify.estimation.constraints.own import own_constraints
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimate import Estimate
     from heft.identify.estimation.estimators import Method, estimate
@@ -127,9 +125,14 @@ def fit(
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
     processing = replace(processing, **signals.filter)
     fit_data = FitData.of(robot, datasets, processing)
-    own = None if constraints is None else own_constraints(Layout(robot.parameter_names), constraints)
     problem_of = partial(
-        Problem.of, robot, level=level, prior=prior, bounds=bounds, weighting=method.weighting, own=own
+        Problem.of,
+        robot,
+        level=level,
+        prior=prior,
+        bounds=bounds,
+        weighting=method.weighting,
+        constraints=constraints,
     )
     alignment = align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
     problem = replace(alignment.problem, reweight=alignment.data.reweight)
@@ -171,8 +174,8 @@ def fit(
     }
     if problem.declared is not None and len(problem.declared):
         configuration["constraints"] = list(problem.declared.distinct)
-    if own is not None:
-        configuration["own_constraints"] = list(own.names)
+    if problem.own is not None:
+        configuration["own_constraints"] = list(problem.own.names)
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
         assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))

@@ -35,7 +35,7 @@ from heft.identify.errors import ParameterError, ProblemError
 from heft.identify.estimation.carried import Carried, Shared
 from heft.identify.estimation.constraints.declared import declared
 from heft.identify.estimation.constraints.equalities import Equalities
-from heft.identify.estimation.constraints.own import OwnConstraints
+from heft.identify.estimation.constraints.own import ConstraintFunction, OwnConstraints, own_constraints
 from heft.identify.estimation.prior import PriorLike, prior_of
 from heft.identify.information.reduction import Information
 from heft.identify.robot import Robot
@@ -175,14 +175,14 @@ class Problem:
         prior: PriorLike = None,
         bounds: Bounds | None = None,
         weighting: Weighting | Array = "joint",
-        own: OwnConstraints | None = None,
+        constraints: ConstraintFunction | None = None,
     ) -> Problem:
         """The problem of a robot and its reduced data; arguments as of `heft.identify.fit.fit`."""
-        known = prior_of(robot, prior)
+        layout, known = Layout(robot.parameter_names), prior_of(robot, prior)
         return cls(
             information=information,
             base=base_parameters(robot),
-            layout=Layout(robot.parameter_names),
+            layout=layout,
             level=level,
             prior=known,
             boxes=robot.boxes,
@@ -191,7 +191,7 @@ class Problem:
             weighting=weighting,
             spread=robot.spread,
             declared=declared(robot, known),
-            own=own,
+            own=None if constraints is None else own_constraints(layout, constraints),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""A user's function of constraints: called once, sorted into linear equalities, other constraints and penalties."""
+"""A user's function of constraints: what it returns, sorted into linear equalities, other constraints and penalties."""
 
 from __future__ import annotations
 
