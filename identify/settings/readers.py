@@ -16,6 +16,7 @@ __all__ = [
     "one_of",
     "pair",
     "positive",
+    "whole",
     "word",
     "words",
 ]

@@ -25,6 +25,7 @@ from heft.identify.settings.readers import (
     one_of,
     pair,
     positive,
+    whole,
     words,
 )
 
@@ -120,7 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
             "kind of low-pass: kaiser or butterworth"),
     Setting("filter.derivative", one_of(get_args(Derivative)), lambda c, v, _: c.with_filter("derivative", v),
             "central", "of positions: central, savitzky_golay or fourier"),
-    Setting("filter.order", like(1), lambda c, v, _: c.with_filter("order", v), "8, or 4",
+    Setting("filter.order", whole, lambda c, v, _: c.with_filter("order", v), "8, or 4",
             "of the differences or local polynomials"),
     Setting("filter.period_s", positive, lambda c, v, _: c.with_filter("period_s", v), "none",
             "period of the motion, for filter.derivative=fourier [s]"),
