@@ -18,6 +18,7 @@ from heft.identify.bodies.consistency import Level
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.fit import identify_recordings
 from heft.identify.robot import Robot
+from heft.options import add_settings, settings
 from heft.terminal.progress import progress_bars
 
 __all__ = ["add", "run"]
@@ -33,10 +34,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recordings (.mcap)")
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
     parser.add_argument(
-        "--method", choices=sorted(ESTIMATORS), default="sdp", help="estimator (default: sdp)"
+        "--method", choices=sorted(ESTIMATORS), help="estimator (default: the session's, or sdp)"
     )
     parser.add_argument(
-        "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
+        "--level", choices=get_args(Level), help="consistency (default: the session's, or full)"
+    )
+    add_settings(parser)
+    parser.add_argument(
+        "--second-opinion", action="store_true", help="solve sdp a second time, through cvxpy, and compare"
     )
     parser.add_argument("--validate", type=Path, metavar="FILE", help="recording to validate on")
     parser.add_argument(
@@ -64,7 +69,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Identify, print the model, write result.json and report.html; exit code 1 where the model is not consistent."""
+    chosen = settings(arguments)
+    if arguments.second_opinion:
+        chosen["method.second_opinion"] = True
     if arguments.reproduce is not None:
+        if chosen:
+            arguments.usage_error("--reproduce makes a result with its own settings; leave --set out")
         return _reproduce(arguments)
     if not arguments.files:
         arguments.usage_error("name a recording, or a result to --reproduce")
@@ -75,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
         method=arguments.method,
         level=arguments.level,
+        settings=chosen,
         validate=None if arguments.validate is None else opened(arguments.validate),
         figures=arguments.figures,
         bootstrap=arguments.bootstrap,

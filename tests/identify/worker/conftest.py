@@ -45,8 +45,11 @@ def robot() -> Robot:
 
 @pytest.fixture(scope="session")
 def write_session(robot: Robot) -> Callable[..., Path]:
-    def write(path: Path, seconds: float = 8.0, state: str = "done") -> Path:
-        """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s."""
+    def write(path: Path, seconds: float = 8.0, state: str = "done", session: str = "") -> Path:
+        """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s.
+
+        session   the session's file, where one is to travel inside
+        """
         names, n = robot.joints, len(robot.joints)
         motion = Stream(
             "arm.motion", tuple(Column(j, "position", "rad", 1e-6) for j in names), 1000.0, "<i4", **CLOCK
@@ -63,6 +66,8 @@ def write_session(robot: Robot) -> Callable[..., Path]:
             writer = Writer(raw, 77)
             for name, file in FILES.items():
                 writer.attach(name, "text/plain", 0, (CONFIGS / "robots" / file).read_bytes())
+            if session:
+                writer.attach("configuration/session.yaml", "text/plain", 0, session.encode())
             for stream in tables:
                 writer.describe(stream)
             events = [
