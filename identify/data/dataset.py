@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.cleaning import cleaned
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
 from heft.identify.errors import DataError
@@ -59,12 +60,9 @@ class Dataset:
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
         object.__setattr__(self, "t", t)
-        if t.ndim != 1 or len(t) < FEWEST:
-            raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
-        for name, width in (("q", None), ("tau", self.joints), ("dq", self.joints), ("wrench", 6)):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _table(name, value, len(t), width))
+        tables = {name: getattr(self, name) for name in TABLES if getattr(self, name) is not None}
+        for name, table in _shaped(t, tables).items():
+            object.__setattr__(self, name, table)
         _finite("t", t)
         steps = np.diff(t)
         if steps.min() <= 0:
@@ -87,13 +85,24 @@ class Dataset:
         dq: ArrayLike | None = None,
         wrench: ArrayLike | None = None,
     ) -> Dataset:
-        """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6)."""
+        """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6).
+
+        They are treated as recordings are: rows that cannot be used are left out, counted (`removed`) and told
+        (`notes`); see `heft.identify.data.cleaning`.
+        """
+        given = {"q": q, "tau": tau, "dq": dq, "wrench": wrench}
+        stamps = np.asarray(t, dtype=np.float64)
+        tables = _shaped(stamps, {name: value for name, value in given.items() if value is not None})
+        clean = cleaned(stamps, tables)
         return cls(
-            np.asarray(t, dtype=np.float64),
-            np.asarray(q),
-            np.asarray(tau),
-            None if dq is None else np.asarray(dq),
-            None if wrench is None else np.asarray(wrench),
+            clean.t,
+            clean.tables["q"],
+            clean.tables["tau"],
+            clean.tables.get("dq"),
+            clean.tables.get("wrench"),
+            notes=clean.notes,
+            removed=clean.removed,
+            sent={"arrays": len(stamps)} if clean.removed else {},
         )
 
     @classmethod
@@ -204,6 +213,16 @@ class Dataset:
             dq=None if dq is None else dq[part],
             wrench=None if wrench is None else wrench[part],
         )
+
+
+def _shaped(t: Array, tables: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    """The tables as arrays of numbers, a row for every stamp, a column for every joint."""
+    if t.ndim != 1 or len(t) < FEWEST:
+        raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
+    q = _table("q", tables["q"], len(t), None)
+    widths = {"tau": q.shape[1], "dq": q.shape[1], "wrench": 6}
+    others = {name: _table(name, tables[name], len(t), widths[name]) for name in widths if name in tables}
+    return {"q": q, **others}
 
 
 def _table(name: str, value: ArrayLike, length: int, width: int | None) -> NDArray[Any]:
