@@ -144,6 +144,7 @@ def fit(
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
         assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))
+    assessment = replace(assessment, warnings=(*tradeoff.warnings, *assessment.warnings))
     result = assemble(
         alignment.data,
         problem,

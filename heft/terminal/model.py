@@ -59,9 +59,12 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
 
 def _cutoff(found: Tradeoff) -> str:
     """Why this cut-off, in a line."""
-    taken = found.taken
+    if found.taken is None:
+        return f"cut-off {found.cutoff_hz:.3g} Hz {'given' if found.given else 'from the motion alone'}; {found.reason}"
     why = "given" if found.given else f"chosen ({found.reason})"
-    return f"cut-off {taken.cutoff_hz:.3g} Hz {why}: {100 * taken.kept:.1f} % of the motion's torque pass"
+    return (
+        f"cut-off {found.cutoff_hz:.3g} Hz {why}: {100 * found.taken.kept:.1f} % of the motion's torque pass"
+    )
 
 
 def _rows(result: Result) -> str:

@@ -60,6 +60,7 @@ def filtered_rows(
             position, velocity, acceleration = motion.apply(q)
             if dq is not None:
                 velocity, acceleration, _ = motion.apply(dq)
+            velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
             inner = data.torque(piece, step, start + lag, stop + lag)
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
             reached = min(last, (stop - 1 + half) // decimation)
