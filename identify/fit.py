@@ -121,7 +121,9 @@ def fit(
     # What the wrist sensor carries is part of its link, unless the joint torques contradict it.
     hand = identify_hand(alignment.data)
     if hand is not None and not hand.doubt:
-        problem = replace(problem, carried=carried_by(robot, hand, problem.prior, problem.spread))
+        problem = replace(
+            problem, carried=carried_by(robot, hand, problem.prior, problem.spread, problem.sizes)
+        )
     alignment = replace(alignment, problem=problem)
     answer = estimate(problem, method.name, **method.options)
     assessment = assess(alignment, answer)

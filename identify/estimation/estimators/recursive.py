@@ -19,8 +19,6 @@ from heft.identify.estimation.problem import Problem
 
 __all__ = ["recursive"]
 
-PRIOR_WEIGHT = 1.0  # as the prior's spread has it: on-line there is time for one search only
-
 
 def recursive(problem: Problem, *, forgetting: float = 1.0, feasible: bool = False) -> Estimate:
     """The on-line estimate after the last sample; with `feasible`, on the manifold (see `manifold`).
@@ -45,7 +43,7 @@ def recursive(problem: Problem, *, forgetting: float = 1.0, feasible: bool = Fal
         )
         problem = replace(problem, information=information)
     if feasible:
-        parameters = on_manifold(problem, weights, PRIOR_WEIGHT).parameters
+        parameters, _ = on_manifold(problem, weights)
     else:
         parameters = closest_to_prior(problem, weights)
     return Estimate.of(problem, "recursive", parameters, weights, facts={"forgetting": forgetting})
