@@ -36,10 +36,12 @@ class Signals:
 
     processing   filter and derivatives in full, instead of a cut-off alone; None: chosen from the data
     delay_s      delay of torques against positions [s] (docs/units-and-frames.md); None: estimated from the data
+    common       what several recordings have in common, of `offsets` (of torques) and `delay`; else each has its own
     """
 
     processing: Processing | None = None
     delay_s: float | None = None
+    common: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -111,7 +113,7 @@ def fit(
 
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
-    fit_data = FitData.of(robot, datasets, processing)
+    fit_data = FitData.of(robot, datasets, processing, signals.common)
     problem_of = partial(
         Problem.of, robot, level=level, prior=prior, bounds=bounds, weighting=method.weighting
     )
@@ -141,6 +143,7 @@ def fit(
         "weighting": method.weighting if isinstance(method.weighting, str) else list(method.weighting),
         "bounds": problem.bounds.to_dict(),
         "delay_s": signals.delay_s,
+        "common": list(signals.common),
         "prior_spread": asdict(problem.spread),
     }
     if bootstrap is not None:

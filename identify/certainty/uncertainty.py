@@ -31,7 +31,7 @@ class Uncertainty:
     covariance   of the base parameters, shape (n_base, n_base); infinite where data say nothing
     data         the same without what constraints and priors moved: of least squares
     widening     standard deviations over those of independent residuals, shape (n_base,)
-    delay_s      standard deviation of the delay [s]
+    delays_s     standard deviations of the delays [s], shape (D,)
     degrees      degrees of freedom of these estimates of variance
     lag          rows over which residuals resemble each other
     moved        what constraints and priors moved the base parameters by, shape (n_base,)
@@ -41,7 +41,7 @@ class Uncertainty:
     covariance: Array
     data: Array
     widening: Array
-    delay_s: float
+    delays_s: Array
     degrees: float
     lag: int
     moved: Array
@@ -71,7 +71,7 @@ def uncertainty_of(
     effect    influence of the rows on the estimates
     bias      of the base parameters by noise of the positions, shape (n_base,)
     alike     variance of a mean of filtered white noise over that of independent samples (`Processing.alikeness`)
-    windows   variances by the jackknife, where residuals are not noise, shape (n_base + 1,); None where they are
+    windows   variances by the jackknife, where residuals are not noise, shape (n_base + D,); None where they are
     """
     information = estimate.information or problem.information
     known = effect.known
@@ -80,19 +80,19 @@ def uncertainty_of(
     squares = problem.residual_squares(estimate.least_squares, information)
     variance = alike * float(estimate.weights @ squares) / lost
     spread = np.where(np.isfinite(effect.spread), effect.spread, 0.0)
-    formal = variance * (spread + np.outer(effect.sensitivity, effect.sensitivity) / effect.total)
-    own, lag = long_run_variance(np.column_stack([effect.parameters, effect.delay]))
+    formal = variance * (spread + effect.sensitivity @ effect.inverse @ effect.sensitivity.T)
+    own, lag = long_run_variance(np.column_stack([effect.parameters, effect.delays]))
     own = own * rows / lost
     own = own if windows is None else np.maximum(own, windows)
     size = np.diag(formal)
-    ratio = np.divide(own[:-1], size, out=np.ones_like(size), where=size > 0)
+    ratio = np.divide(own[: len(size)], size, out=np.ones_like(size), where=size > 0)
     widening = np.sqrt(np.maximum(ratio, 1.0))
     moved = problem.base.matrix @ (estimate.parameters - estimate.least_squares)
     moved, bias = np.where(known, moved, 0.0), np.where(known, bias, 0.0)
     data = formal * np.outer(widening, widening) + np.outer(bias, bias)
     data[~known, ~known] = np.inf
     covariance = data + np.outer(moved, moved)
-    delay = float(np.sqrt(max(variance / effect.total, own[-1])))
-    groups = len(effect.delay)
+    delays = np.sqrt(np.maximum(variance * np.diag(effect.inverse), own[len(size) :]))
+    groups = len(effect.delays)
     degrees = 1.5 * groups / (lag + 1) if windows is None else WINDOWS - 1.0
-    return Uncertainty(covariance, data, widening, delay, degrees, lag, moved, bias)
+    return Uncertainty(covariance, data, widening, delays, degrees, lag, moved, bias)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
 from heft.identify.data.cleaning import cleaned
+from heft.identify.data.known_load import KnownLoad
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
 from heft.identify.errors import DataError
@@ -42,6 +43,8 @@ class Dataset:
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
     removed  samples that were left out on the way, by reason
     sent     samples that each stream had, lost ones included
+    part_of  recording that this is a part of; parts of one have torque offsets and delay in common. Empty: of none
+    load     known load on the flange while it was recorded, or None
     """
 
     t: Array
@@ -56,6 +59,8 @@ class Dataset:
     wrench_stream: str = "wrench"
     removed: Mapping[str, int] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
+    part_of: str = ""
+    load: KnownLoad | None = None
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -117,6 +122,25 @@ class Dataset:
         recording = path if isinstance(path, Recording) else Recording.open(path)
         return cls(**recorded_signals(recording, robot, use))
 
+    def with_load(self, mass: float, com: ArrayLike, inertia: ArrayLike | None = None) -> Dataset:
+        """The same data, recorded with a known load on the flange.
+
+        mass      [kg]
+        com       centre of mass in the flange's frame [m], shape (3,); in the last link's for a robot without a flange
+        inertia   about the centre of mass, in the flange's axes [kg m2], shape (3, 3); None: a point
+
+        The load's torques are taken off before the fit, so that parameters are those of the robot without it. A wrist
+        sensor carries the load too; its data are left out.
+        """
+        return self.loaded(KnownLoad.of(mass, com, inertia))
+
+    def loaded(self, load: KnownLoad) -> Dataset:
+        """The same data with a known load; see `with_load`."""
+        notes = [*self.notes, f"a known load of {load} is taken off the torques"]
+        if self.wrench is not None:
+            notes.append(f"{self.wrench_stream} is not used: it carries the known load too")
+        return replace(self, load=load, wrench=None, notes=tuple(notes))
+
     def bridged(self, longest_s: float) -> tuple[Dataset, tuple[Interval, ...]]:
         """The data with gaps up to `longest_s` filled, and where [s]; the same object if there is none."""
         tables = {name: getattr(self, name) for name in TABLES if getattr(self, name) is not None}
@@ -154,6 +178,8 @@ class Dataset:
                 digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
                 for start in range(0, len(value), 65536):
                     digest.update(np.ascontiguousarray(value[start : start + 65536]).data)
+        if self.load is not None:
+            digest.update(np.array(self.load.numbers).data)
         return digest.hexdigest()
 
     def between(self, start_s: float, stop_s: float) -> Dataset:

@@ -2,7 +2,8 @@
 
 A sample is judged by the median of the seven around it, which follows slopes and steps (friction that turns over)
 exactly, against what samples three before and after usually leave of the line between them: noise, and the signal's own
-bend. It must jump there and back, each in a single step. Usual is the mean of the lower four fifths, of all data and of some 250 samples around, whichever is larger.
+bend. It must jump there and back, each in a single step. Usual is the mean of the lower four fifths, of all data and of
+some 250 samples around, whichever is larger.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval
 from heft.identify.data.dataset import Dataset
-from heft.identify.data.motion import LEAST_TRAVEL, coarse, held_joints, travel
+from heft.identify.data.motion import coarse, held_joints, travel
 from heft.identify.data.processing import Processing
 from heft.identify.data.sampling import Sampling
 from heft.identify.errors import DataError
@@ -65,7 +65,8 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     for j in np.flatnonzero(still).tolist():
         notes.append(
             f"{robot.joints[j]} does not move ({ranges[j]:.2g} rad in all, the widest moves {ranges.max():.2g} rad): "
-            "its friction, its drive and what only its motion shows cannot be identified; move it, or lock it in the model"
+            "its friction, its drive and what only its motion shows cannot be identified; move it, or lock it in the "
+            "model"
         )
     if still.all():
         raise DataError(notes[-1] if len(still) == 1 else f"no joint moves more than {ranges.max():.2g} rad")

@@ -81,6 +81,14 @@ class Information:
         return Information.of(both, self.rows + other.rows, self.names)
 
     @classmethod
+    def merged(cls, parts: Sequence[Information]) -> Information:
+        """Of all parts together."""
+        together = parts[0]
+        for one in parts[1:]:
+            together = together.merge(one)
+        return together
+
+    @classmethod
     def resampled(cls, parts: Sequence[Information], counts: NDArray[np.int64]) -> Information:
         """Of parts of the data together, part i counted `counts[i]` times."""
         used = [

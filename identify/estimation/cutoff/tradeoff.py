@@ -98,8 +98,8 @@ class Tradeoff:
         if self.given or self.spectrum is not None:
             return ()
         return (
-            f"the cut-off of {self.cutoff_hz:g} Hz is a safe value from the motion alone: {self.reason}; compare others "
-            "(`cutoff_hz`)",
+            f"the cut-off of {self.cutoff_hz:g} Hz is a safe value from the motion alone: {self.reason}; compare "
+            "others (`cutoff_hz`)",
         )
 
     def to_dict(self) -> dict[str, Any]:
