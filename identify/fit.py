@@ -5,7 +5,7 @@ The package binds `fit` when it is imported, so whatever takes long to import is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heft.daq.recording import Recording
     from heft.identify.bodies.consistency import Level
     from heft.identify.certainty.bootstrap import Bootstrap
-    from heft.identify.data import Dataset, Processing
+    from heft.identify.data import Dataset, KnownLoad, Processing
     from heft.identify.estimation.estimators import Method
     from heft.identify.estimation.prior import PriorLike
     from heft.identify.estimation.problem import Bounds
@@ -182,13 +182,17 @@ def identify_recordings(
     robot: Robot | None = None,
     method: str | Method = "sdp",
     level: Level = "full",
-    validate: Recording | None = None,
+    common: Sequence[str] = (),
+    loads: Mapping[Recording, KnownLoad] | None = None,
+    validate: Sequence[Recording] = (),
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Fit the segments marked for identification; validate on those marked for validation, or on another recording.
+    """Fit the segments marked for identification; validate on those marked for validation, or on other recordings.
 
-    robot   None: the one that travels inside the first recording
+    robot    None: the one that travels inside the first recording
+    common   what the recordings have in common (`Signals.common`)
+    loads    known loads that were on the flange, by recording
 
     Other arguments as of `fit`.
     """
@@ -196,19 +200,33 @@ def identify_recordings(
     from heft.identify.data.recorded_robot import robot_of
     from heft.identify.result.provenance import RecordingOrigin
 
-    for one in [*recordings, *([] if validate is None else [validate])]:
+    for one in [*recordings, *validate]:
         robot = robot_of(one, robot)
-    assert robot is not None
-    data = [part for one in recordings for part in datasets_of(one, robot, IDENTIFICATION)]
-    origins = [RecordingOrigin.of(one, IDENTIFICATION) for one in recordings]
-    if validate is not None:
-        unseen = datasets_of(validate, robot, None)
-        origins.append(RecordingOrigin.of(validate, VALIDATION))
-    else:
-        marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
-        unseen = [part for one in marked for part in datasets_of(one, robot, VALIDATION)]
+    known = loads or {}
+    origins = [RecordingOrigin.of(one, IDENTIFICATION, known.get(one)) for one in recordings]
+    origins += [RecordingOrigin.of(one, VALIDATION, known.get(one)) for one in validate]
     _check_distinct(origins)
-    result = fit(robot, data, method, level, validate=unseen or None, bootstrap=bootstrap, progress=progress)
+
+    def datasets(one: Recording, use: str | None) -> list[Dataset]:
+        assert robot is not None
+        parts = datasets_of(one, robot, use)
+        return [part.loaded(known[one]) for part in parts] if one in known else parts
+
+    data = [part for one in recordings for part in datasets(one, IDENTIFICATION)]
+    marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
+    use = None if validate else VALIDATION
+    unseen = [part for one in validate or marked for part in datasets(one, use)]
+    assert robot is not None
+    result = fit(
+        robot,
+        data,
+        method,
+        level,
+        signals=Signals(common=tuple(common)),
+        validate=unseen or None,
+        bootstrap=bootstrap,
+        progress=progress,
+    )
     return replace(result, provenance=replace(result.provenance, recordings=tuple(origins)))
 
 

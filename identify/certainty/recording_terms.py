@@ -10,6 +10,7 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.interval import Interval
+from heft.identify.data import Dataset
 from heft.identify.estimation.alignment import Delay
 from heft.identify.information.fit_data import FitData
 
@@ -22,6 +23,7 @@ class RecordingTerms:
 
     source    name of its file; `arrays` where there is none
     hashes    of its datasets
+    digest    of the recording's samples; empty for arrays
     offsets   torque offset by joint [N m, N]
     delay     of its torques against positions
     load      known load on the flange: mass, centre, xx, xy, yy, xz, yz, zz about it (`KnownLoad.numbers`); or None
@@ -29,15 +31,21 @@ class RecordingTerms:
 
     source: str
     hashes: tuple[str, ...]
+    digest: str
     offsets: Mapping[str, float]
     delay: Delay
     load: tuple[float, ...] | None = None
+
+    def of(self, data: Dataset) -> bool:
+        """Whether `data` are this recording's."""
+        return data.part_of == self.digest if self.digest else data.fingerprint in self.hashes
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {
             "source": self.source,
             "hashes": list(self.hashes),
+            "digest": self.digest,
             "offsets": dict(self.offsets),
             "delay": self.delay.to_dict(),
             "load": None if self.load is None else list(self.load),
@@ -48,31 +56,28 @@ class RecordingTerms:
         """Inverse of `to_dict`."""
         load = None if data["load"] is None else tuple(data["load"])
         delay = Delay.from_dict(data["delay"])
-        return cls(data["source"], tuple(data["hashes"]), dict(data["offsets"]), delay, load)
+        return cls(data["source"], tuple(data["hashes"]), data["digest"], dict(data["offsets"]), delay, load)
 
 
 def recording_terms(data: FitData, parameters: Array, delays: Sequence[Delay]) -> tuple[RecordingTerms, ...]:
     """Of every recording of a fit with these parameters (p,); empty where there is but one."""
     if data.recording_count == 1:
         return ()
-    names = [f"{joint}.offset" for joint in data.robot.joints]
     places = {name: i for i, name in enumerate(data.robot.parameter_names)}
-    mean = {name: float(parameters[places[name]]) for name in names if name in places}
+    joints = {joint: j for j, joint in enumerate(data.robot.joints) if f"{joint}.offset" in places}
+    mean = {joint: float(parameters[places[f"{joint}.offset"]]) for joint in joints}
     away = _own_offsets(data, parameters)
     terms = []
     for number in range(data.recording_count):
         parts = [one for one, of in zip(data.datasets, data.recordings, strict=True) if of == number]
-        offsets = {name: mean[name] + float(away[number, j]) for j, name in enumerate(names) if name in mean}
-        load = None if parts[0].load is None else parts[0].load.numbers
-        hashes = tuple(part.fingerprint for part in parts)
-        delay = delays[number if len(delays) > 1 else 0]
         terms.append(
             RecordingTerms(
-                parts[0].source,
-                hashes,
-                {name.rpartition(".")[0]: v for name, v in offsets.items()},
-                delay,
-                load,
+                source=parts[0].source,
+                hashes=tuple(part.fingerprint for part in parts),
+                digest=parts[0].part_of,
+                offsets={joint: mean[joint] + float(away[number, j]) for joint, j in joints.items()},
+                delay=delays[number if len(delays) > 1 else 0],
+                load=None if parts[0].load is None else parts[0].load.numbers,
             )
         )
     return tuple(terms)

@@ -43,7 +43,7 @@ class Dataset:
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
     removed  samples that were left out on the way, by reason
     sent     samples that each stream had, lost ones included
-    part_of  recording that this is a part of; parts of one have torque offsets and delay in common. Empty: of none
+    part_of  digest of the recording that this is of: all of one have torque offsets and delay in common. Empty: of none
     load     known load on the flange while it was recorded, or None
     """
 

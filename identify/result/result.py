@@ -128,7 +128,11 @@ class Result(IdentifiedModel):
         )
 
     def relative_error(self, other: Dataset | Sequence[Dataset]) -> RelativeError:
-        """Error on other data, processed with the result's own filter."""
+        """Error on other data, processed with the result's own filter.
+
+        With each recording's own offsets and delay where it had part in the fit (its validation segments too), with
+        their means where not.
+        """
         several = [other] if isinstance(other, Dataset) else list(other)
         information = self._reduced(several[0])
         for one in several[1:]:
@@ -156,12 +160,12 @@ class Result(IdentifiedModel):
 
     def _terms_of(self, data: Dataset) -> RecordingTerms | None:
         """What the recording that `data` are of had of its own in the fit; None where it had no part in it."""
-        if not self.recordings:
-            return None
-        return next((one for one in self.recordings if data.fingerprint in one.hashes), None)
+        return next((one for one in self.recordings if one.of(data)), None)
 
     def _reduced(self, data: Dataset) -> Information:
-        return reduce(self.robot, data, self.processing, delay_s=self.delay_of(data))
+        """With what its recording's own torque offsets differ by from the parameters' taken off."""
+        own = self.parameters_of(data) - self.parameters.values
+        return reduce(self.robot, data, self.processing, delay_s=self.delay_of(data), known=own)
 
     def export_urdf(self, path: Path | str, *, force: bool = False) -> Path:
         """Write the model as URDF; see `heft.identify.result.export.export_model`."""
