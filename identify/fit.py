@@ -94,12 +94,17 @@ def fit(
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
     progress    called with the share of the data that has been read, 0 to 1
     """
+    import numpy as np
+
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
+    from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.estimation.alignment import align
     from heft.identify.estimation.cutoff import choose
+    from heft.identify.estimation.estimate import Estimate
     from heft.identify.estimation.estimators import Method, estimate
+    from heft.identify.estimation.least_squares import closest_to_prior, weights_of
     from heft.identify.estimation.problem import Problem
     from heft.identify.information.fit_data import FitData
     from heft.identify.payload.bare_hand.carried import carried_by
@@ -127,13 +132,23 @@ def fit(
             problem, carried=carried_by(robot, hand, problem.prior, problem.spread, problem.sizes)
         )
     alignment = replace(alignment, problem=problem)
+
+    # How much the rows tell: residuals that resemble their neighbours count for less, beside the prior.
+    weights = weights_of(problem)
+    least_squares = Estimate.of(problem, "wls", closest_to_prior(problem, weights), weights)
+    scatter = scatter_of(alignment, least_squares)
+    problem = replace(problem, inflation=scatter.inflation)
+    alignment = replace(alignment, problem=problem)
+
     answer = estimate(problem, method.name, **method.options)
-    assessment = assess(alignment, answer)
+    if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
+        scatter = scatter_of(alignment, answer)
+    assessment = assess(alignment, answer, scatter)
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
         alignment = replace(alignment, problem=problem)
         answer = estimate(problem, method.name, **method.options)
-        assessment = assess(alignment, answer)
+        assessment = assess(alignment, answer, scatter)
         assessment = replace(assessment, warnings=(contradiction, *assessment.warnings))
 
     configuration = {

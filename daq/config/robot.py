@@ -83,7 +83,9 @@ class DhRow(Model):
 class PriorSpreadConfig(Model):
     """How far the true robot may be from this file, as standard deviations: see `heft.identify.robot.PriorSpread`."""
 
-    inertia: Positive = 0.15  # masses by twice this, centres by 1.4 times this share of the link's size
+    inertia: Positive = (
+        0.15  # masses by twice this, centres by 0.8 times this share of the link's half length
+    )
     drive_inertia: Positive = 0.3  # as a share: data sheets of motors
     friction: Positive = 1.0  # as a share of it, or of the joint's torque: friction is hardly ever known
 

@@ -18,14 +18,14 @@ __all__ = ["PriorSpread", "body_metric"]
 class PriorSpread:
     """Standard deviations of the truth about the prior.
 
-    inertia         of each link, see `body_metric`: masses vary by twice this share, centres of mass by 1.4 times this
-                    share of the link's size, second moments by twice this share of mass size^2
+    inertia         of each link, see `body_metric`: masses vary by twice this share, centres of mass by 0.8 times this
+                    share of the link's size, second moments by 0.7 times this share of mass size^2
     drive_inertia   of each drive inertia, as a share of it
     friction        of friction and offset, as a share of the file's value or of the joint's rms torque, whichever
                     is larger: friction is hardly ever known
 
-    Defaults: masses in files are good to 30 %, centres to a fifth of the link's size (cables, covers and motors are
-    drawn without weight), rotors from data sheets to 30 %.
+    Defaults: masses in files are good to 30 %, centres to an eighth of the link's half length in each direction
+    (cables, covers and motors are drawn without weight), rotors from data sheets to 30 %.
     """
 
     inertia: float = 0.15
@@ -55,12 +55,13 @@ def body_metric(ten: Array, inertia: float, size: float, mass: float | None = No
         J = J0 + 2 inertia L X L',   L L' = the pseudo-inertia of a ball-like body
 
     with X symmetric and normal, of variance 1 on the diagonal and 1/2 beside it. The ball-like body has the file's mass
-    (or `mass` [kg], where the file has none) and centre, and second moments mass size^2 about it in every direction:
-    `size` [m] is half the link's length. The file's own second moments have no say: a drawing of a thin cylinder does
-    not know that the centre of mass is on its axis (000, Eq. 17 to 22 for boxes). S depends on no frame.
+    (or `mass` [kg], where the file has none) and centre, and in every direction the second moment of an even bar: mass
+    size^2 / 3, with `size` [m] half the link's length. The file's own second moments have no say: a drawing of a thin
+    cylinder does not know that the centre of mass is on its axis (000, Eq. 17 to 22 for boxes). S depends on no frame.
     """
     weight = float(ten[0]) if mass is None else mass
-    L = np.sqrt(weight) * np.diag([size, size, size, 1.0])
+    radius = size / np.sqrt(3)
+    L = np.sqrt(weight) * np.diag([radius, radius, radius, 1.0])
     if ten[0] > 0:
         L[:3, 3] = np.sqrt(weight) * ten[1:4] / ten[0]
     return np.stack([from_pseudo_inertia(2 * inertia * L @ X @ L.T) for X in _BASIS], axis=1)

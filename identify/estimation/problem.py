@@ -30,6 +30,7 @@ from heft.identify.bodies.consistency import (
 )
 from heft.identify.bodies.parameters import Layout
 from heft.identify.bodies.prior_spread import PriorSpread, body_metric
+from heft.identify.bodies.pseudo_inertia import second_moment_about_com
 from heft.identify.errors import ParameterError, ProblemError
 from heft.identify.estimation.carried import Carried, Shared
 from heft.identify.estimation.prior import PriorLike, prior_of
@@ -42,6 +43,7 @@ __all__ = ["Bounds", "Problem", "Reweighter", "Weighting", "link_sizes"]
 Weighting = Literal["joint", "none"]
 UNKNOWN_SIZE = 0.15  # [m] half a link, where nothing says it
 LEAST_SIZE = 0.05  # [m]
+MOST_SIZE = 0.6  # [m] by inertia alone: files have wrong ones
 UNKNOWN_SPREAD = 0.5  # without a prior: masses of one kilogram, each by as much
 UNKNOWN_MASS = 1.0  # [kg]
 
@@ -96,12 +98,19 @@ class Bounds:
         return ", ".join(parts)
 
 
-def link_sizes(layout: Layout, extents: Mapping[str, Box]) -> dict[str, float]:
-    """Half the length of each link [m], by the box that it fits in; at least 5 cm."""
-    return {
-        link: max(half_diagonal(extents[link]), LEAST_SIZE) if link in extents else UNKNOWN_SIZE
-        for link in layout.links
-    }
+def link_sizes(layout: Layout, extents: Mapping[str, Box], prior: Array | None) -> dict[str, float]:
+    """Half the length of each link [m]: of the box that it fits in, or of an even bar with the prior's inertia if that
+    is more. At least 5 cm.
+    """
+    sizes = {}
+    for link in layout.links:
+        sizes[link] = max(half_diagonal(extents[link]), LEAST_SIZE) if link in extents else UNKNOWN_SIZE
+        ten = np.zeros(10) if prior is None else prior[layout.link(link)]
+        if ten[0] > 0:
+            longest = float(np.linalg.eigvalsh(second_moment_about_com(ten))[-1] / ten[0])
+            bar = min(float(np.sqrt(3 * max(longest, 0.0))), MOST_SIZE)
+            sizes[link] = max(bar, sizes[link] if link in extents else LEAST_SIZE)
+    return sizes
 
 
 @dataclass(frozen=True)
@@ -110,9 +119,10 @@ class Problem:
 
     `prior` are standard parameters, shape (p,), or None where nothing is known; the truth is within `spread` of
     them. `boxes` are the links' bounding boxes [m] in their own frames, as bounds; `extents` say how large links are,
-    also where no bound is meant (default: the boxes). `weighting` is `joint` (weights by each
-    joint's own residual), `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor
-    says about a part of a link.
+    also where no bound is meant (default: the boxes). `weighting` is `joint` (weights by each joint's own residual),
+    `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor says about a part of a link.
+    `inflation` is the variance of what rows tell over that of independent ones: residuals that resemble their
+    neighbours tell less.
     """
 
     information: Information
@@ -127,6 +137,7 @@ class Problem:
     reweight: Reweighter | None = None
     spread: PriorSpread = field(default_factory=PriorSpread)
     carried: Carried | None = None
+    inflation: float = 1.0
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -232,7 +243,7 @@ class Problem:
     @cached_property
     def sizes(self) -> Mapping[str, float]:
         """Half the length of each link [m]."""
-        return link_sizes(self.layout, {**self.boxes, **self.extents})
+        return link_sizes(self.layout, {**self.boxes, **self.extents}, self.prior)
 
     @cached_property
     def scales(self) -> Array:

@@ -48,8 +48,7 @@ def sdp(
     weights = weights_of(problem)
     feasible = FeasibleSet(problem, Margin(margin))
     divergence = prior_weight if prior == "logdet" else 0.0
-    weight = 0.0 if problem.prior is None else BESIDE if divergence else prior_weight
-    target = Target.of(problem, weights, weight)
+    target = Target.of(problem, weights, BESIDE if divergence else prior_weight)
 
     def build(target: Target, unit: float) -> ConeProgram:
         program = ConeProgram(len(problem.layout))

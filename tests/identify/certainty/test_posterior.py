@@ -44,7 +44,7 @@ class TestBodyMetric:
         centre = np.zeros((3, 10))  # of the centre of mass by ten numbers
         centre[:, 0] = -self.TEN[1:4] / 2.0**2
         centre[:, 1:4] = np.eye(3) / 2.0
-        assert np.sqrt(np.diag(centre @ covariance @ centre.T)) == pytest.approx(np.sqrt(2) * 0.1 * SIZE)
+        assert np.sqrt(np.diag(centre @ covariance @ centre.T)) == pytest.approx(np.sqrt(2 / 3) * 0.1 * SIZE)
 
     def test_it_depends_on_no_frame(self) -> None:
         turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
