@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heft.daq.recording import Recording
     from heft.identify.bodies.consistency import Level
     from heft.identify.certainty.bootstrap import Bootstrap
-    from heft.identify.data import Dataset, Processing
+    from heft.identify.data import Dataset, KnownLoad, Processing
     from heft.identify.estimation.constraints.own import ConstraintFunction
     from heft.identify.estimation.estimators import Method
     from heft.identify.estimation.prior import PriorLike
@@ -39,11 +39,13 @@ class Signals:
     processing   filter and derivatives in full, instead of a cut-off alone; None: chosen from the data
     filter       fields of `Processing` other than the cut-off, on top of what was chosen
     delay_s      delay of torques against positions [s] (docs/units-and-frames.md); None: estimated from the data
+    common       what several recordings have in common, of `offsets` (of torques) and `delay`; else each has its own
     """
 
     processing: Processing | None = None
     delay_s: float | None = None
     filter: Mapping[str, Any] = field(default_factory=dict)
+    common: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -124,7 +126,7 @@ def fit(
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
     processing = replace(processing, **signals.filter)
-    fit_data = FitData.of(robot, datasets, processing)
+    fit_data = FitData.of(robot, datasets, processing, signals.common)
     problem_of = partial(
         Problem.of,
         robot,
@@ -170,6 +172,7 @@ def fit(
         "weighting": method.weighting if isinstance(method.weighting, str) else list(method.weighting),
         "bounds": problem.bounds.to_dict(),
         "delay_s": signals.delay_s,
+        "common": list(signals.common),
         "prior_spread": asdict(problem.spread),
     }
     if problem.declared is not None and len(problem.declared):
@@ -179,6 +182,7 @@ def fit(
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
         assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))
+    assessment = replace(assessment, warnings=(*tradeoff.warnings, *assessment.warnings))
     result = assemble(
         alignment.data,
         problem,
@@ -213,15 +217,19 @@ def identify_recordings(
     level: Level | None = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
     constraints: ConstraintFunction | None = None,
-    validate: Recording | None = None,
+    common: Sequence[str] = (),
+    loads: Mapping[Recording, KnownLoad] | None = None,
+    validate: Sequence[Recording] = (),
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Fit the segments marked for identification; validate on those marked for validation, or on another recording.
+    """Fit the segments marked for identification; validate on those marked for validation, or on other recordings.
 
     robot      None: the one that travels inside the first recording
     settings   by key (`heft.identify.settings`); they go before `method` and `level`, and these before those of the
                session that made the first recording
+    common     what the recordings have in common (`Signals.common`)
+    loads      known loads that were on the flange, by recording
 
     Other arguments as of `fit`.
     """
@@ -232,7 +240,7 @@ def identify_recordings(
     from heft.identify.settings import Settings
     from heft.identify.settings.choices import Choices
 
-    for one in [*recordings, *([] if validate is None else [validate])]:
+    for one in [*recordings, *validate]:
         robot = robot_of(one, robot)
     assert robot is not None
     method = Method(method) if isinstance(method, str) else method
@@ -240,18 +248,21 @@ def identify_recordings(
     session = session.without(*([] if method is None else ["method"]), *([] if level is None else ["level"]))
     chosen = Settings.of(settings).over(session)
     choices = chosen.applied(Choices(robot, method or Method(), level or "full"))
-    robot = choices.robot
-    data = [part for one in recordings for part in datasets_of(one, robot, IDENTIFICATION)]
-    origins = [RecordingOrigin.of(one, IDENTIFICATION) for one in recordings]
-    if validate is not None:
-        unseen = datasets_of(validate, robot, None)
-        origins.append(RecordingOrigin.of(validate, VALIDATION))
-    else:
-        marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
-        unseen = [part for one in marked for part in datasets_of(one, robot, VALIDATION)]
+    known, model = loads or {}, choices.robot
+    origins = [RecordingOrigin.of(one, IDENTIFICATION, known.get(one)) for one in recordings]
+    origins += [RecordingOrigin.of(one, VALIDATION, known.get(one)) for one in validate]
     _check_distinct(origins)
+
+    def datasets(one: Recording, use: str | None) -> list[Dataset]:
+        parts = datasets_of(one, model, use)
+        return [part.loaded(known[one]) for part in parts] if one in known else parts
+
+    data = [part for one in recordings for part in datasets(one, IDENTIFICATION)]
+    marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
+    use = None if validate else VALIDATION
+    unseen = [part for one in validate or marked for part in datasets(one, use)]
     result = fit(
-        robot,
+        model,
         data,
         choices.method,
         choices.level,
@@ -259,7 +270,7 @@ def identify_recordings(
         choices.prior,
         bounds=choices.bounds_of(),
         constraints=constraints,
-        signals=Signals(delay_s=choices.delay_s, filter=choices.filter),
+        signals=Signals(delay_s=choices.delay_s, filter=choices.filter, common=tuple(common)),
         validate=unseen or None,
         bootstrap=bootstrap,
         progress=progress,

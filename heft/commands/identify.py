@@ -15,9 +15,12 @@ from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
 from heft.identification import identify_and_report
 from heft.identify.bodies.consistency import Level
+from heft.identify.data.known_load import NUMBERS
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.fit import identify_recordings
+from heft.identify.information.fit_data import SHARED
 from heft.identify.robot import Robot
+from heft.known_loads import known_loads
 from heft.options import add_settings, settings
 from heft.terminal.progress import progress_bars
 
@@ -43,7 +46,30 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--second-opinion", action="store_true", help="solve sdp a second time, through cvxpy, and compare"
     )
-    parser.add_argument("--validate", type=Path, metavar="FILE", help="recording to validate on")
+    parser.add_argument(
+        "--validate",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="recordings to validate on",
+    )
+    parser.add_argument(
+        "--common",
+        type=_shared,
+        default=(),
+        metavar="WHAT",
+        help="what several recordings have in common: offsets, delay or both, by comma (default: each has its own)",
+    )
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar=f"[FILE=]{NUMBERS}",
+        help="known load on the flange in a recording [kg, m, kg m2]: centre in the flange's frame, moments about it "
+        "(default: a point); FILE where there are several",
+    )
     parser.add_argument(
         "--reproduce",
         type=Path,
@@ -79,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.files:
         arguments.usage_error("name a recording, or a result to --reproduce")
     opened = cache(Recording.open)  # a file that is named twice, too
+    loads = known_loads(arguments.load, [*arguments.files, *arguments.validate])
     summary, result = identify_and_report(
         [opened(file) for file in arguments.files],
         out=arguments.out or arguments.files[0].parent,
@@ -86,7 +113,9 @@ def run(arguments: argparse.Namespace) -> int:
         method=arguments.method,
         level=arguments.level,
         settings=chosen,
-        validate=None if arguments.validate is None else opened(arguments.validate),
+        common=arguments.common,
+        loads={opened(file): load for file, load in loads.items()},
+        validate=[opened(file) for file in arguments.validate],
         figures=arguments.figures,
         bootstrap=arguments.bootstrap,
         console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
@@ -123,6 +152,15 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         answer = {"identical": again.identical, "differences": differing, "result": str(arguments.reproduce)}
         sys.stdout.write(json.dumps(answer) + "\n")
     return ExitCode.DONE if again.identical else ExitCode.NO
+
+
+def _shared(text: str) -> tuple[str, ...]:
+    """What recordings have in common."""
+    wanted = tuple(part.strip() for part in text.split(","))
+    for part in wanted:
+        if part not in SHARED:
+            raise argparse.ArgumentTypeError(f"{part!r}: choose of {', '.join(SHARED)}, or both by comma")
+    return wanted
 
 
 def _replicates(text: str) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 
 from heft.daq.recording import Recording
 from heft.identify.certainty.bootstrap import Bootstrap
+from heft.identify.data import KnownLoad
 from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION
 from heft.identify.errors import DataError, ResultError
 from heft.identify.estimation.estimators import Method
@@ -90,13 +91,20 @@ def reproduce(
             f"{path}: made with constraints of one's own ({'; '.join(own)}); reproduce it where their function is"
         )
     replicates = configuration.get("bootstrap", 0)
+    loads = {
+        one: KnownLoad.from_numbers(origin.load)
+        for one, origin in zip(same, origins, strict=True)
+        if origin.load is not None
+    }
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
         robot=before.robot,
         method=Method(before.method, configuration["options"], _weighting(configuration["weighting"])),
         level=before.level,
         settings=configuration.get("settings", {}),
-        validate=same[uses.index(VALIDATION)] if VALIDATION in uses else None,
+        common=configuration.get("common", ()),
+        loads=loads,
+        validate=[one for one, use in zip(same, uses, strict=True) if use == VALIDATION],
         progress=progress,
         bootstrap=Bootstrap(replicates) if replicates else None,
     )
@@ -156,5 +164,5 @@ def _rename(document: dict[str, Any], names: dict[str, str]) -> None:
     """Call recordings as they were called before: a file may be renamed."""
     for one in document["provenance"]["recordings"]:
         one["name"] = names[one["name"]]
-    for one in document["provenance"]["data"]:
+    for one in [*document["provenance"]["data"], *document["recordings"]]:
         one["source"] = names[one["source"]]
