@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heft.identify.certainty.bootstrap import Bootstrap
     from heft.identify.data import Dataset, Processing
     from heft.identify.estimation.estimators import Method
+    from heft.identify.estimation.friction import Friction
     from heft.identify.estimation.prior import PriorLike
     from heft.identify.estimation.problem import Bounds
     from heft.identify.result import Result
@@ -73,6 +74,7 @@ def fit(
     prior: PriorLike = None,
     *,
     bounds: Bounds | None = None,
+    friction: Friction = "auto",
     signals: Signals = Signals(),  # noqa: B008  frozen
     validate: Dataset | Sequence[Dataset] | None = None,
     bootstrap: Bootstrap | None = None,
@@ -87,6 +89,8 @@ def fit(
     prior       known parameters; None: the robot's own (see `heft.identify.estimation.prior.prior_of`). How far the
                 truth may be from them is the robot's `spread`
     bounds      on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
+    friction    `auto`: terms and velocities of each joint's friction are chosen from the data, where the robot's file
+                does not fix them; `file`: as the robot has them; or the terms of all joints, or of some by name
     signals     filter and derivatives in full, and a known delay of torques
     validate    data that the result is validated on and that the fit does not see
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
@@ -98,6 +102,8 @@ def fit(
     from heft.identify.estimation.alignment import align
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimators import Method, estimate
+    from heft.identify.estimation.friction import choose_friction, with_friction
+    from heft.identify.estimation.prior import prior_for
     from heft.identify.estimation.problem import Problem
     from heft.identify.information.fit_data import FitData
     from heft.identify.payload.bare_hand.carried import carried_by
@@ -109,13 +115,25 @@ def fit(
     if not datasets:
         raise DataError("no data; give at least one dataset")
 
+    asked = with_friction(robot, friction)
+    prior, robot = prior_for(prior, robot, asked), asked
+
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
     fit_data = FitData.of(robot, datasets, processing)
-    problem_of = partial(
-        Problem.of, robot, level=level, prior=prior, bounds=bounds, weighting=method.weighting
+    problem_of = partial(Problem.of, level=level, bounds=bounds, weighting=method.weighting)
+    alignment = align(
+        fit_data, partial(problem_of, robot, prior=prior), signals.delay_s, fit_data.reduced(progress)
     )
-    alignment = align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
+
+    # Friction: the terms and velocities that each joint needs.
+    start, chosen = robot.drives, choose_friction(alignment.data, alignment.problem)
+    if chosen.changed:
+        robot = robot.with_drives(chosen.drives(start))
+        prior, fit_data = prior_for(prior, fit_data.robot, robot), alignment.data.of_robot(robot)
+        alignment = align(
+            fit_data, partial(problem_of, robot, prior=prior), signals.delay_s, fit_data.reduced()
+        )
     problem = replace(alignment.problem, reweight=alignment.data.reweight)
 
     # What the wrist sensor carries is part of its link, unless the joint torques contradict it.
@@ -140,6 +158,7 @@ def fit(
         "bounds": problem.bounds.to_dict(),
         "delay_s": signals.delay_s,
         "prior_spread": asdict(problem.spread),
+        "drives": start.to_dict(),
     }
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
@@ -151,6 +170,7 @@ def fit(
         assessment,
         configuration=configuration,
         tradeoff=tradeoff,
+        friction=chosen,
         wrist=hand,
     )
     return result if validate is None else replace(result, validation=result.relative_error(validate))

@@ -16,6 +16,7 @@ from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION
 from heft.identify.errors import DataError, ResultError
 from heft.identify.result import Result, load
 from heft.identify.result.provenance import RecordingOrigin
+from heft.identify.robot.regressor import Drives
 
 __all__ = ["Difference", "Reproduction", "differences", "reproduce"]
 
@@ -82,9 +83,10 @@ def reproduce(
     same = [_find(origin, recordings, path.parent, opened) for origin in origins]
     uses = [origin.use for origin in origins]
     replicates = before.provenance.configuration.get("bootstrap", 0)
+    drives = before.provenance.configuration.get("drives")  # before friction was chosen
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
-        robot=before.robot,
+        robot=before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),
         method=before.method,
         level=before.level,
         validate=same[uses.index(VALIDATION)] if VALIDATION in uses else None,

@@ -22,6 +22,7 @@ from heft.identify.data import Dataset, Processing, filtered_rows
 from heft.identify.errors import HeftError, ResultError
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
+from heft.identify.estimation.friction import FrictionChoice
 from heft.identify.information.reduction import Information, reduce
 from heft.identify.result.base_values import BaseValues
 from heft.identify.result.identified_model import IdentifiedModel
@@ -72,6 +73,7 @@ class Result(IdentifiedModel):
     weights            on the squared residuals of each joint, shape (n,)
     processing         filter and derivatives: other data are treated alike
     tradeoff           what other cut-offs would have cost; None where the data were too short for an estimate of it
+    friction           terms and velocities of each joint's friction, and what they are worth; None in older files
     delays             taken out before the fit, by stream: other data are treated alike
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
@@ -88,6 +90,7 @@ class Result(IdentifiedModel):
     processing: Processing
     provenance: Provenance
     tradeoff: Tradeoff | None = None
+    friction: FrictionChoice | None = None
     delays: Mapping[str, Delay] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     validation: RelativeError | None = None
@@ -191,6 +194,7 @@ class Result(IdentifiedModel):
             "facts": dict(self.facts),
             "processing": self.processing.to_dict(),
             "tradeoff": None if self.tradeoff is None else self.tradeoff.to_dict(),
+            "friction": None if self.friction is None else self.friction.to_dict(),
             "provenance": self.provenance.to_dict(),
             "robot": self.robot.to_dict(),
         }
@@ -218,6 +222,7 @@ class Result(IdentifiedModel):
                 processing=Processing.from_dict(data["processing"]),
                 provenance=Provenance.from_dict(data["provenance"]),
                 tradeoff=Tradeoff.from_dict(data["tradeoff"]) if data.get("tradeoff") else None,
+                friction=FrictionChoice.from_dict(data["friction"]) if data.get("friction") else None,
                 intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
                 delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
                 prior=None if data["prior"] is None else layout.pack(data["prior"]),

@@ -49,22 +49,31 @@ class Drives:
         + load_friction_j |rigid-body torque of the prior| tanh(v / v_s)
         + sum_k C_kj (drive_inertia_m theta''_k + viscous_m theta'_k + coulomb_m tanh(theta'_k / v_s))
 
-    with v the joint's velocity [rad/s, m/s]; only the `terms` that are named, and the last line only for
+    with v the joint's velocity [rad/s, m/s]; only the terms that the joint has, and the last line only for
     motors k that turn with several joints.
 
+    joint_terms         terms of each joint, n tuples
     coupling            C, shape (n, n); the unit matrix where each motor moves one joint
     smoothing_velocity  v_s [rad/s, m/s], shape (n,)
     stribeck_velocity   v_stribeck [rad/s, m/s], shape (n,)
+    fixed               joints whose friction is as said here, and not to be chosen from data
     """
 
     joints: tuple[str, ...]
-    terms: tuple[str, ...]
+    joint_terms: tuple[tuple[str, ...], ...]
     coupling: Array
     smoothing_velocity: Array
     stribeck_velocity: Array
+    fixed: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         n = len(self.joints)
+        if len(self.joint_terms) != n:
+            raise ModelError(
+                f"terms of {len(self.joint_terms)} joints, there are {n}: {', '.join(self.joints)}"
+            )
+        if unknown := self.fixed - set(self.joints):
+            raise ModelError(f"no joint {min(unknown)} to fix; there are {', '.join(self.joints)}")
         for term in self.terms:
             if term not in JOINT_TERMS:
                 raise ModelError(f"joint term {term!r} is unknown; choose from {', '.join(JOINT_TERMS)}")
@@ -85,7 +94,12 @@ class Drives:
     def plain(cls, joints: Sequence[str], terms: Sequence[str]) -> Self:
         """One motor per joint, and the usual velocities: slow motion, yet above what encoders resolve."""
         n = len(joints)
-        return cls(tuple(joints), tuple(terms), np.eye(n), np.full(n, 0.02), np.full(n, 0.1))
+        return cls(tuple(joints), (tuple(terms),) * n, np.eye(n), np.full(n, 0.02), np.full(n, 0.1))
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        """Terms that any joint has."""
+        return tuple(dict.fromkeys(term for own in self.joint_terms for term in own))
 
     @cached_property
     def coupled(self) -> tuple[int, ...]:
@@ -131,7 +145,7 @@ class Drives:
     def columns(self, joint: int) -> tuple[Column, ...]:
         """The drive columns in one joint's row, in the order of the parameters."""
         n, columns = len(self.joints), []
-        for term in self.terms:
+        for term in self.joint_terms[joint]:
             signal = 0 if term == "offset" else 1 + _SIGNALS[term] * n + joint
             columns.append(Column(f"{self.joints[joint]}.{term}", signal, by_load=term == "load_friction"))
         for slot, k in enumerate(self.coupled):
@@ -144,13 +158,20 @@ class Drives:
         return tuple(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """As plain JSON values; `terms` is one list where all joints have the same, else one per joint by name."""
+        alike = len(set(self.joint_terms)) <= 1
+        own = {joint: list(terms) for joint, terms in zip(self.joints, self.joint_terms, strict=True)}
         arrays = ("coupling", "smoothing_velocity", "stribeck_velocity")
-        return {"joints": list(self.joints), "terms": list(self.terms)} | {
-            name: getattr(self, name).tolist() for name in arrays
-        }
+        return (
+            {"joints": list(self.joints), "terms": list(self.terms) if alike else own}
+            | {name: getattr(self, name).tolist() for name in arrays}
+            | ({"fixed": sorted(self.fixed)} if self.fixed else {})
+        )
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
-        return cls(**{**data, "joints": tuple(data["joints"]), "terms": tuple(data["terms"])})
+        joints, terms = tuple(data["joints"]), data["terms"]
+        own = tuple(tuple(terms[joint] if isinstance(terms, dict) else terms) for joint in joints)
+        rest = {name: value for name, value in data.items() if name not in ("joints", "terms", "fixed")}
+        return cls(joints, own, **rest, fixed=frozenset(data.get("fixed", ())))

@@ -37,8 +37,8 @@ class Regressor:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the p parameters."""
-        own = parameter_names(self.links, self.drives.joints, self.drives.terms)
-        return own + self.drives.motor_parameters
+        own = dict(zip(self.drives.joints, self.drives.joint_terms, strict=True))
+        return parameter_names(self.links, own) + self.drives.motor_parameters
 
     @cached_property
     def layout(self) -> RowLayout:
