@@ -18,7 +18,9 @@ from heft.identify.estimation.friction.shapes import RowFilter, shape
 __all__ = ["JointSearch"]
 
 PENALTY = 2.0  # standard errors of the gain
-NO_ERROR = 1e-3  # of the torque: less is how filters smooth the corners of friction, and no arm is known so well
+NO_ERROR = (
+    1e-3  # of the torque: less is how filters smooth the corners of friction, and no arm is known so well
+)
 FEWEST_BLOCKS = 8  # in which the joint moves
 FEWEST_ROWS = 20  # of a joint, per column
 STEPS = 6  # changes of one joint

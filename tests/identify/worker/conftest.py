@@ -45,8 +45,13 @@ def robot() -> Robot:
 
 @pytest.fixture(scope="session")
 def write_session(robot: Robot) -> Callable[..., Path]:
-    def write(path: Path, seconds: float = 8.0, state: str = "done") -> Path:
-        """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s."""
+    def write(
+        path: Path, seconds: float = 8.0, state: str = "done", heavier: tuple[float, float] | None = None
+    ) -> Path:
+        """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s.
+
+        heavier   from this time on [s] the last link weighs this much of what it did
+        """
         names, n = robot.joints, len(robot.joints)
         motion = Stream(
             "arm.motion", tuple(Column(j, "position", "rad", 1e-6) for j in names), 1000.0, "<i4", **CLOCK
@@ -57,7 +62,13 @@ def write_session(robot: Robot) -> Callable[..., Path]:
         t = np.arange(int(seconds * 1000)) * 1e-3
         q, dq, ddq = motion_of(t, n)
         assert robot.prior is not None
-        tau = robot.torque(q, dq, ddq, robot.prior) + np.random.default_rng(0).normal(0, 0.05, q.shape)
+        tau = robot.torque(q, dq, ddq, robot.prior)
+        if heavier is not None:
+            since_s, factor = heavier
+            last = np.zeros(len(robot.prior))
+            last[10 * n - 10 : 10 * n] = (factor - 1) * robot.prior[10 * n - 10 : 10 * n]
+            tau += np.where(t[:, None] >= since_s, robot.torque(q, dq, ddq, last), 0.0)
+        tau += np.random.default_rng(0).normal(0, 0.05, q.shape)
         tables = {motion: np.rint(q / 1e-6).astype("<i4"), torque: np.rint(tau / 1e-4).astype("<i4")}
         with path.open("xb", buffering=0) as raw:
             writer = Writer(raw, 77)
