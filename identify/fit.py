@@ -196,6 +196,7 @@ def identify_recordings(
     robot: Robot | None = None,
     method: str | Method = "sdp",
     level: Level = "full",
+    friction: Friction = "auto",
     validate: Recording | None = None,
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
@@ -222,7 +223,16 @@ def identify_recordings(
         marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
         unseen = [part for one in marked for part in datasets_of(one, robot, VALIDATION)]
     _check_distinct(origins)
-    result = fit(robot, data, method, level, validate=unseen or None, bootstrap=bootstrap, progress=progress)
+    result = fit(
+        robot,
+        data,
+        method,
+        level,
+        friction=friction,
+        validate=unseen or None,
+        bootstrap=bootstrap,
+        progress=progress,
+    )
     return replace(result, provenance=replace(result.provenance, recordings=tuple(origins)))
 
 

@@ -16,6 +16,7 @@ from heft.exit_codes import ExitCode
 from heft.identification import identify_and_report
 from heft.identify.bodies.consistency import Level
 from heft.identify.estimation.estimators import ESTIMATORS
+from heft.identify.estimation.friction.choice import FRICTION_TERMS
 from heft.identify.fit import identify_recordings
 from heft.identify.robot import Robot
 from heft.terminal.progress import progress_bars
@@ -37,6 +38,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
+    )
+    parser.add_argument(
+        "--friction",
+        type=_friction,
+        default="auto",
+        metavar="auto|file|TERMS",
+        help="auto: terms and velocities of each joint's friction from the data; file: as the robot's file says; or "
+        f"terms for all joints, as viscous,coulomb (of {', '.join(FRICTION_TERMS)}); default: auto",
     )
     parser.add_argument("--validate", type=Path, metavar="FILE", help="recording to validate on")
     parser.add_argument(
@@ -75,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
         method=arguments.method,
         level=arguments.level,
+        friction=arguments.friction,
         validate=None if arguments.validate is None else opened(arguments.validate),
         figures=arguments.figures,
         bootstrap=arguments.bootstrap,
@@ -112,6 +122,19 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         answer = {"identical": again.identical, "differences": differing, "result": str(arguments.reproduce)}
         sys.stdout.write(json.dumps(answer) + "\n")
     return ExitCode.DONE if again.identical else ExitCode.NO
+
+
+def _friction(text: str) -> str | tuple[str, ...]:
+    """`auto`, `file`, or friction terms with commas between them."""
+    if text in ("auto", "file"):
+        return text
+    terms = tuple(part.strip() for part in text.split(","))
+    for term in terms:
+        if term not in FRICTION_TERMS:
+            raise argparse.ArgumentTypeError(
+                f"{term!r} is no friction term; give auto, file, or terms of {', '.join(FRICTION_TERMS)}"
+            )
+    return terms
 
 
 def _replicates(text: str) -> int:

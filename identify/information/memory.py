@@ -1,7 +1,7 @@
 """Exponential forgetting, in seconds: a row of age a counts exp(-a / memory) of a new one.
 
-Under motion that excites alike all the time, an estimate from rows that are weighed so follows a step in a parameter with
-the time constant `memory`: after so many seconds 63 % of the step is in it.
+Under motion that excites alike all the time, an estimate from rows that are weighed so follows a step in a parameter
+with the time constant `memory`: after so many seconds 63 % of the step is in it.
 """
 
 from __future__ import annotations

@@ -88,6 +88,7 @@ def assemble(
             *data.notes,
             *(() if wrist is None else wrist.notes),
             *(() if problem.carried is None else problem.carried.notes),
+            *(() if friction is None else friction.warnings),
             *assessment.warnings,
             *estimate.warnings,
             *estimate_warnings(problem, estimate, error, condition_number),

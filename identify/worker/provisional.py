@@ -3,7 +3,8 @@
 Each window is a part of the growing recording and goes the way of every recording: aligned, filtered, reduced to an
 information factor, which is merged with that of the windows before. What is old is forgotten with a time constant
 (`heft.identify.information.memory`), so that a change of the arm is seen while it runs. Filters need data on both sides
-of a row, so windows overlap by what they need. The answer at the end owes nothing to this: it is made anew from the whole recording.
+of a row, so windows overlap by what they need. The answer at the end owes nothing to this: it is made anew from the
+whole recording.
 """
 
 from __future__ import annotations

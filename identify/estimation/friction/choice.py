@@ -49,19 +49,20 @@ class JointFriction:
 
     def __str__(self) -> str:
         parts = [term.replace("_", " ") for term in self.added]
-        if "stribeck" in self.added or "stribeck_velocity" in self.moved:
-            parts[-1:] = [f"{parts[-1]}" if parts else "stribeck"]
+        if "stribeck" in self.terms and (self.added or self.moved):
             parts.append(f"Stribeck velocity {self.stribeck_velocity:.2g}")
         if "smoothing_velocity" in self.moved:
             parts.append(f"smoothing velocity {self.smoothing_velocity:.2g}")
-        return f"{self.joint} ({', '.join(parts)}: {100 * self.gain:.0f} % less squared error)"
+        said = ", ".join(parts)
+        return f"{self.joint} ({said}: {100 * self.gain:.0f} % less squared error on held-out data)"
 
 
 @dataclass(frozen=True)
 class FrictionChoice:
-    """Friction of all joints, as chosen from the data; `joints` in the robot's order."""
+    """Friction of all joints in the robot's order; `searched` where the data were asked, at least for some."""
 
     joints: tuple[JointFriction, ...]
+    searched: bool = True
 
     @property
     def changed(self) -> tuple[JointFriction, ...]:
@@ -78,19 +79,34 @@ class FrictionChoice:
         )
 
     def __str__(self) -> str:
+        if not self.searched:
+            return "as in the robot's file"
         if not self.changed:
-            return "as in the robot's file: nothing further predicts held-out data better"
-        return "; ".join(str(one) for one in self.changed)
+            return "as in the robot's file: no further term or other velocity predicts held-out data better"
+        return "chosen from the data: " + "; ".join(str(one) for one in self.changed)
 
-    def to_dict(self) -> list[dict[str, Any]]:
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line that names the joints whose friction is not the robot's own."""
+        if not self.changed:
+            return ()
+        joints = ", ".join(one.joint for one in self.changed)
+        return (
+            f"friction of {joints} is not of the form that the robot's file has; terms and velocities were chosen from "
+            "the data, and the intervals of their friction take this form for exact: write it into the robot's file "
+            "(`terms` of the joint), or keep the file's with friction `file`",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return [asdict(one) for one in self.joints]
+        return {"searched": self.searched, "joints": [asdict(one) for one in self.joints]}
 
     @classmethod
-    def from_dict(cls, data: list[Mapping[str, Any]]) -> Self:
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_dict`."""
         lists = ("terms", "added", "moved")
-        return cls(tuple(JointFriction(**{**one, **{k: tuple(one[k]) for k in lists}}) for one in data))
+        joints = (JointFriction(**{**one, **{k: tuple(one[k]) for k in lists}}) for one in data["joints"])
+        return cls(tuple(joints), data["searched"])
 
 
 def with_friction(robot: Robot, friction: Friction) -> Robot:

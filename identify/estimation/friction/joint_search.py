@@ -46,6 +46,7 @@ class JointSearch:
         self._velocity = rows.velocity[:, number]
         self._load = None if rows.load is None else rows.load[:, number]
         self._shapes: dict[tuple[str, float, float], Array] = {}
+        self._tanh: dict[float, Array] = {}
 
     def chosen(self) -> JointFriction:
         """The friction that predicts best, the robot's own where nothing is better."""
@@ -95,13 +96,12 @@ class JointSearch:
         for octave in OCTAVES:
             speed = self._own.smoothing_velocity * 2.0**octave
             limit = fastest if "stribeck" not in friction.terms else friction.stribeck_velocity / APART
-            if speed <= limit and not np.isclose(speed, friction.smoothing_velocity):
+            if speed <= limit and speed != friction.smoothing_velocity:
                 changes.append(replace(friction, smoothing_velocity=speed))
         for octave in OCTAVES:
             speed = self._own.stribeck_velocity * 2.0**octave
-            if APART * friction.smoothing_velocity <= speed <= fastest and not (
-                "stribeck" in friction.terms and np.isclose(speed, friction.stribeck_velocity)
-            ):
+            is_own = "stribeck" in friction.terms and speed == friction.stribeck_velocity
+            if APART * friction.smoothing_velocity <= speed <= fastest and not is_own:
                 changes.append(replace(_with(friction, "stribeck"), stribeck_velocity=speed))
         for term in ("coulomb_asymmetry", "load_friction"):
             if term not in friction.terms and not (term == "load_friction" and self._load is None):
@@ -137,8 +137,11 @@ class JointSearch:
         key = _key(term, friction)
         if key not in self._shapes:
             _, smoothing, stribeck = key
+            if smoothing not in self._tanh:
+                self._tanh[smoothing] = np.tanh(self._fine / smoothing)
             load = self._fine_load if term == "load_friction" else None
-            self._shapes[key] = self._filter.rows(shape(term, self._fine, smoothing, stribeck, load))
+            fine = shape(term, self._fine, self._tanh[smoothing], stribeck, load)
+            self._shapes[key] = self._filter.rows(fine)
         return self._shapes[key]
 
     @cached_property

@@ -42,7 +42,7 @@ def choose_friction(data: FitData, problem: Problem) -> FrictionChoice:
     ]
     free = [j for j, one in enumerate(chosen) if {*one.terms} >= NEEDED and one.joint not in drives.fixed]
     if not free or data.processing.derivative == "fourier":  # rows of a mean period are no stretch of time
-        return FrictionChoice(tuple(chosen))
+        return FrictionChoice(tuple(chosen), searched=False)
     rows = FrictionRows.of(data, _parameters(problem))
     row_filter = RowFilter.of(rows.time, data.processing)
     for j in free:
