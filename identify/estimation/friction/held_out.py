@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -34,11 +35,12 @@ class HeldOut:
     @classmethod
     def of(cls, columns: Array, blocks: NDArray[np.int64]) -> Self:
         """Of columns (R, m + 1), the target last, with the number of each row's block in order (R,)."""
-        lengths = np.linalg.norm(columns, axis=0)
+        edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
+        parts = [columns[a:b] for a, b in pairwise(edges)]
+        products = np.stack([part.T @ part for part in parts])
+        lengths = np.sqrt(np.diagonal(products.sum(axis=0)))
         lengths = np.where(lengths > 0, lengths, 1.0)
-        columns = columns / lengths
-        edges = np.flatnonzero(np.diff(blocks)) + 1
-        return cls(np.stack([part.T @ part for part in np.split(columns, edges)]), lengths)
+        return cls(products / np.outer(lengths, lengths), lengths)
 
     @property
     def blocks(self) -> int:

@@ -30,6 +30,8 @@ OCTAVES = range(-3, 7)  # of a velocity about the robot's own
 FASTEST = 0.5  # of the joint's top speed: above, tanh is a straight line
 APART = 2.0  # Stribeck velocity over smoothing velocity, at least
 
+Key = tuple[str, float, float]  # term, smoothing velocity, Stribeck velocity; 0 where the column has none
+
 
 class JointSearch:
     """The search for one joint: `own` friction by the robot's file, with drive columns of these parameter names."""
@@ -45,8 +47,7 @@ class JointSearch:
         self._target = rows.rest[:, number]
         self._velocity = rows.velocity[:, number]
         self._load = None if rows.load is None else rows.load[:, number]
-        self._shapes: dict[tuple[str, float, float], Array] = {}
-        self._tanh: dict[float, Array] = {}
+        self._shapes: dict[Key, Array] = {}
 
     def chosen(self) -> JointFriction:
         """The friction that predicts best, the robot's own where nothing is better."""
@@ -64,12 +65,7 @@ class JointSearch:
     def _better(self, friction: JointFriction) -> JointFriction | None:
         """The best change that is worth its penalty."""
         frictions = [friction, *self._changes(friction)]
-        columns, index = self._columns(frictions)
-        held = HeldOut.of(columns, self._block)
-        errors = np.empty((len(frictions), held.blocks))
-        for size in {len(one) for one in index}:
-            same = [i for i, one in enumerate(index) if len(one) == size]
-            errors[same] = held.errors([index[i] for i in same])
+        held, index, errors = self._errors(frictions)
         gain, std = _gain(errors[0] - errors)
         worth = gain - np.maximum(PENALTY * std, self._price(errors[0], len(frictions)))
         negative = self._negative(held, index[0], friction)
@@ -77,8 +73,18 @@ class JointSearch:
             if i == 0 or worth[i] <= 0:
                 return None
             if self._negative(held, index[i], frictions[i]) <= negative:
-                return self._refined(frictions[i], friction, frictions, errors.sum(axis=1))
+                return self._refined(frictions[i], friction)
         return None
+
+    def _errors(self, frictions: Sequence[JointFriction]) -> tuple[HeldOut, list[tuple[int, ...]], Array]:
+        """Held-out squared errors of each block, shape (len(frictions), B), and the columns they are from."""
+        columns, index = self._columns(frictions)
+        held = HeldOut.of(columns, self._block)
+        errors = np.empty((len(frictions), held.blocks))
+        for size in {len(one) for one in index}:
+            same = [i for i, one in enumerate(index) if len(one) == size]
+            errors[same] = held.errors([index[i] for i in same])
+        return held, index, errors
 
     def _price(self, errors: Array, candidates: int) -> float:
         """The gain that the best of all candidates of an arm may have by chance (extended BIC), and a floor.
@@ -87,7 +93,7 @@ class JointSearch:
         """
         rows, error = len(self._block), float(errors.sum())
         floor = NO_ERROR**2 * float((self._target[self._used] ** 2).sum())
-        return max(error / rows * (np.log(rows) + 2 * np.log(candidates * self._joints)), floor)
+        return max(error / rows * float(np.log(rows) + 2 * np.log(candidates * self._joints)), floor)
 
     def _changes(self, friction: JointFriction) -> list[JointFriction]:
         """Every friction that is one change away."""
@@ -110,39 +116,38 @@ class JointSearch:
 
     def _columns(self, frictions: Sequence[JointFriction]) -> tuple[Array, list[tuple[int, ...]]]:
         """All columns that any of the frictions has, the target last, and the columns of each."""
-        made: dict[tuple[str, float, float], int] = {}
-        columns: list[Array] = []
-        index = []
-        for friction in frictions:
-            picked = []
-            for term in (*self._names, *friction.added):
-                key = _key(term, friction)
-                if key not in made:
-                    made[key] = len(columns)
-                    columns.append(self._column(term, friction)[self._used])
-                picked.append(made[key])
-            index.append(tuple(picked))
+        keys = [[_key(term, friction) for term in (*self._names, *friction.added)] for friction in frictions]
+        made = {key: number for number, key in enumerate(dict.fromkeys(key for one in keys for key in one))}
+        self._filter_shapes([key for key in made if key[0] in SHAPES])
+        columns = [self._column(key)[self._used] for key in made]
+        index = [tuple(made[key] for key in one) for one in keys]
         return np.column_stack([*columns, self._target[self._used]]), index
 
-    def _column(self, term: str, friction: JointFriction) -> Array:
+    def _column(self, key: Key) -> Array:
         """One column at all rows: the rows' own, and the change from it where a velocity is another."""
+        term = key[0]
         if term not in self._names:
-            return self._shape(term, friction)
+            return self._shapes[key]
         own = self._drive[:, self._names.index(term)]
-        if term not in SHAPES or _key(term, friction) == _key(term, self._own):
+        if key == (at := _key(term, self._own)):
             return own
-        return np.asarray(own + self._shape(term, friction) - self._shape(term, self._own))
+        return np.asarray(own + self._shapes[key] - self._shapes[at])
 
-    def _shape(self, term: str, friction: JointFriction) -> Array:
-        key = _key(term, friction)
-        if key not in self._shapes:
-            _, smoothing, stribeck = key
-            if smoothing not in self._tanh:
-                self._tanh[smoothing] = np.tanh(self._fine / smoothing)
-            load = self._fine_load if term == "load_friction" else None
-            fine = shape(term, self._fine, self._tanh[smoothing], stribeck, load)
-            self._shapes[key] = self._filter.rows(fine)
-        return self._shapes[key]
+    def _filter_shapes(self, keys: Sequence[Key]) -> None:
+        """Compute the columns of shapes that are not there yet, and those of the robot's own velocities beside them."""
+        terms = dict.fromkeys(key[0] for key in keys)
+        wanted = dict.fromkeys([*keys, *(_key(term, self._own) for term in terms)])
+        missing = [key for key in wanted if key not in self._shapes]
+        if not missing:
+            return
+        tanh = {speed: np.tanh(self._fine / speed) for speed in {smoothing for _, smoothing, _ in missing}}
+        fine = np.stack(
+            [
+                shape(term, self._fine, tanh[smoothing], stribeck, self._fine_load)
+                for term, smoothing, stribeck in missing
+            ]
+        )
+        self._shapes.update(zip(missing, self._filter.rows(fine), strict=True))
 
     @cached_property
     def _fine(self) -> Array:
@@ -163,40 +168,52 @@ class JointSearch:
         signed = np.array([JOINT_TERMS[term].non_negative for term in terms])
         return int((held.coefficients(index)[signed] < 0).sum())
 
-    def _refined(
-        self, best: JointFriction, before: JointFriction, frictions: Sequence[JointFriction], errors: Array
-    ) -> JointFriction:
-        """The friction with its new velocity between those that were tried, by a parabola over its logarithm."""
-        for name in ("smoothing_velocity", "stribeck_velocity"):
-            if getattr(best, name) == getattr(before, name):
-                continue
-            at = np.log2(getattr(best, name))
-            tried = {
-                round(float(np.log2(getattr(one, name)) - at), 6): float(error)
-                for one, error in zip(frictions, errors, strict=True)
-                if _at(one, name, getattr(best, name)) == best
-            }
-            if -1.0 in tried and 1.0 in tried:
-                low, middle, high = tried[-1.0], tried[0.0], tried[1.0]
-                bend = low - 2 * middle + high
-                step = 0.5 * (low - high) / bend if bend > 0 else 0.0
-                speed = float(f"{2.0 ** (at + np.clip(step, -0.5, 0.5)):.3g}")
-                return _at(best, name, speed)
-        return best
+    def _refined(self, best: JointFriction, before: JointFriction) -> JointFriction:
+        """The friction with its new velocity between those that were tried: halving steps, then a parabola.
+
+        A Stribeck velocity is the robot's own unless another is worth its penalty.
+        """
+        name = _changed_velocity(best, before)
+        if name is None:
+            return best
+        at = float(np.log2(getattr(best, name)))
+        for width in (0.5, 0.25):
+            steps = (-width, 0.0, width)
+            errors = self._errors([_at(best, name, 2.0 ** (at + step)) for step in steps])[2].sum(axis=1)
+            at += steps[int(np.argmin(errors))]
+        low, middle, high = errors.tolist()
+        if middle < min(low, high):
+            at += 0.5 * width * (low - high) / (low - 2 * middle + high)
+        refined = _at(best, name, float(f"{2.0**at:.3g}"))
+        own = _at(best, name, getattr(self._own, name))
+        return refined if name == "smoothing_velocity" or self._is_worth(own, refined) else own
+
+    def _is_worth(self, friction: JointFriction, other: JointFriction) -> bool:
+        """Whether another friction is better than one by more than its penalty."""
+        errors = self._errors([friction, other])[2]
+        gain, std = _gain(errors[0] - errors[1])
+        return float(gain) > max(PENALTY * float(std), self._price(errors[0], 1))
 
     def _judged(self, friction: JointFriction) -> JointFriction:
         """The friction with what it is worth against the robot's own."""
-        columns, index = self._columns([self._own, friction])
-        held = HeldOut.of(columns, self._block)
-        before, after = held.errors([index[0]])[0], held.errors([index[1]])[0]
+        before, after = self._errors([self._own, friction])[2]
         gain, std = _gain(before - after)
         whole = float(before.sum())
         moved = tuple(
             name
             for name in ("smoothing_velocity", "stribeck_velocity")
             if getattr(friction, name) != getattr(self._own, name)
+            and (name == "smoothing_velocity" or "stribeck" in self._own.terms)
         )
         return replace(friction, moved=moved, gain=float(gain) / whole, gain_std=float(std) / whole)
+
+
+def _changed_velocity(friction: JointFriction, before: JointFriction) -> str | None:
+    """The velocity that is another than before, or is new; None where a term without a velocity is."""
+    if friction.smoothing_velocity != before.smoothing_velocity:
+        return "smoothing_velocity"
+    new = "stribeck" in friction.terms and "stribeck" not in before.terms
+    return "stribeck_velocity" if new or friction.stribeck_velocity != before.stribeck_velocity else None
 
 
 def _at(friction: JointFriction, name: str, speed: float) -> JointFriction:
@@ -213,8 +230,8 @@ def _with(friction: JointFriction, term: str) -> JointFriction:
     return replace(friction, terms=(*friction.terms, term), added=(*friction.added, term))
 
 
-def _key(term: str, friction: JointFriction) -> tuple[str, float, float]:
-    """What a column depends on."""
+def _key(term: str, friction: JointFriction) -> Key:
+    """What a term's column depends on."""
     smoothing = friction.smoothing_velocity if term in SHAPES else 0.0
     return term, smoothing, friction.stribeck_velocity if term == "stribeck" else 0.0
 

@@ -46,7 +46,7 @@ class RowFilter:
     """Interpolation between K rows, and the low-pass back to them.
 
     valid     rows whose neighbours, as far as the filter reaches, follow each other without a gap, shape (K,)
-    weights   of the fine instants of neighbouring rows, shape (FINE, 2 S + 1)
+    weights   of the fine instants of neighbouring rows, shape (2 S + 1, FINE)
     """
 
     valid: NDArray[np.bool_]
@@ -68,33 +68,32 @@ class RowFilter:
         before = number - ends[np.searchsorted(ends, number, side="right") - 1]
         after = ends[np.searchsorted(ends, number, side="right")] - 1 - number
         valid = (before >= reach + 2) & (after >= reach + 3)
-        return cls(valid, np.ascontiguousarray(weights.reshape(2 * reach + 1, FINE).T, dtype=np.float32))
+        return cls(valid, weights.reshape(2 * reach + 1, FINE).astype(np.float32))
 
     def fine(self, values: Array) -> Array:
-        """Values between rows, from values at them (K,): shape (K, FINE), by local polynomials of degree five.
+        """Values between rows, from values at them (K,): shape (FINE, K), by local polynomials of degree five.
 
         In single precision, as all that is made of them: it is enough to compare shapes, and twice as fast.
         """
         padded = np.pad(values, (2, 3), mode="edge")
-        return (sliding_window_view(padded, len(_NODES)) @ _lagrange()).astype(np.float32)
+        return (_lagrange() @ sliding_window_view(padded, len(values))).astype(np.float32)
 
     def rows(self, fine: Array) -> Array:
-        """The low-pass of values at fine instants (K, FINE), at the rows: shape (K,)."""
-        shares = fine @ self.weights
-        count, width = shares.shape
-        reach = width // 2
-        out = np.zeros(count + 2 * reach)
-        for s in range(width):  # what row k + s - reach gives to row k
-            out[width - 1 - s : width - 1 - s + count] += shares[:, s]
-        return out[reach : reach + count]
+        """The low-pass of m columns at fine instants (m, FINE, K), at the rows: shape (m, K)."""
+        shares = self.weights @ fine
+        width, count = shares.shape[1:]
+        out = np.zeros((len(fine), count + width - 1), dtype=np.float32)
+        for s in range(width):  # what row k + s - width // 2 gives to row k
+            out[:, width - 1 - s : width - 1 - s + count] += shares[:, s]
+        return out[:, width // 2 : width // 2 + count].astype(np.float64)
 
 
 @cache
 def _lagrange() -> Array:
-    """Weights of the nodes for instants 0, 1 / FINE, ... of a step after a row, shape (6, FINE)."""
+    """Weights of the nodes for instants 0, 1 / FINE, ... of a step after a row, shape (FINE, 6)."""
     x = np.arange(FINE) / FINE
-    weights = np.ones((len(_NODES), FINE))
+    weights = np.ones((FINE, len(_NODES)))
     for i, node in enumerate(_NODES):
         for other in _NODES[node != _NODES]:
-            weights[i] *= (x - other) / (node - other)
+            weights[:, i] *= (x - other) / (node - other)
     return weights

@@ -24,7 +24,7 @@ def test_a_shape_is_the_regressors_column(term: str, window) -> None:
     time = np.concatenate([block.time for block in blocks])
     row_filter = RowFilter.of(time, processing)
     fine = row_filter.fine(table[:, 10])
-    column = row_filter.rows(shape(term, fine, np.tanh(fine / 0.02), 0.1, None))
+    column = row_filter.rows(shape(term, fine, np.tanh(fine / 0.02), 0.1, None)[None])[0]
     valid = row_filter.valid
     assert valid.sum() > 0.9 * len(time)
     exact = table[:, 10 + TERMS.index(term)]
