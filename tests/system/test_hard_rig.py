@@ -20,8 +20,8 @@ def test_friction_of_another_form_is_found_and_told(tmp_path: Path) -> None:
     session.write_text(text.replace("../rigs/sim_wam7.yaml", str(rig)), encoding="utf-8")
     assert main(["run", str(session), "--speed", "max", "--seed", "1", "--out", str(tmp_path / "out")]) == 0
     result = load(tmp_path / "out" / "result.json")
-    # Stribeck friction is at every joint, half of the Coulomb friction; only beside the second one's noise (gravity, large
-    # torques) it may not show.
+    # Stribeck friction is at every joint, half of the Coulomb friction; only beside the second one's noise (gravity,
+    # large torques) it may not show.
     assert result.friction is not None
     found = [one.joint for one in result.friction.changed if "stribeck" in one.added]
     assert set(found) >= {"joint1", "joint3", "joint4", "joint5", "joint6", "joint7"}
