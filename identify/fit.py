@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from heft.identify.bodies.consistency import Level
     from heft.identify.certainty.bootstrap import Bootstrap
     from heft.identify.data import Dataset, Processing
+    from heft.identify.estimation.alignment import Alignment
     from heft.identify.estimation.estimators import Method
     from heft.identify.estimation.friction import Friction
     from heft.identify.estimation.prior import PriorLike
@@ -115,25 +116,30 @@ def fit(
     if not datasets:
         raise DataError("no data; give at least one dataset")
 
-    asked = with_friction(robot, friction)
-    prior, robot = prior_for(prior, robot, asked), asked
+    asked, robot = robot, with_friction(robot, friction)
 
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
-    fit_data = FitData.of(robot, datasets, processing)
-    problem_of = partial(Problem.of, level=level, bounds=bounds, weighting=method.weighting)
-    alignment = align(
-        fit_data, partial(problem_of, robot, prior=prior), signals.delay_s, fit_data.reduced(progress)
-    )
 
-    # Friction: the terms and velocities that each joint needs.
+    def aligned(robot: Robot) -> Alignment:
+        fit_data = FitData.of(robot, datasets, processing)
+        problem_of = partial(
+            Problem.of,
+            robot,
+            level=level,
+            prior=prior_for(prior, asked, robot),
+            bounds=bounds,
+            weighting=method.weighting,
+        )
+        return align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
+
+    alignment = aligned(robot)
+
+    # Friction: the terms and velocities that each joint needs; with others than the robot's own, all anew.
     start, chosen = robot.drives, choose_friction(alignment.data, alignment.problem)
     if chosen.changed:
         robot = robot.with_drives(chosen.drives(start))
-        prior, fit_data = prior_for(prior, fit_data.robot, robot), alignment.data.of_robot(robot)
-        alignment = align(
-            fit_data, partial(problem_of, robot, prior=prior), signals.delay_s, fit_data.reduced()
-        )
+        alignment = aligned(robot)
     problem = replace(alignment.problem, reweight=alignment.data.reweight)
 
     # What the wrist sensor carries is part of its link, unless the joint torques contradict it.

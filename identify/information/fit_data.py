@@ -59,10 +59,6 @@ class FitData:
         """The same data with rows to be computed anew for a torque delay [s]."""
         return replace(self, delay_s=delay_s, rows_delay_s=delay_s, _kept=KeptRows())
 
-    def of_robot(self, robot: Robot) -> FitData:
-        """The same data with rows to be computed anew for the same robot with other joint terms."""
-        return replace(self, robot=robot, rows_delay_s=self.delay_s, _kept=KeptRows())
-
     def aligned(self, delay_s: float) -> FitData:
         """The same rows, corrected for a torque delay [s] near `rows_delay_s` by the torques' derivatives."""
         return replace(self, delay_s=delay_s)

@@ -58,7 +58,7 @@ def align(
         information = information.aligned(given_s - data.delay_s)
         return Alignment(data.aligned(given_s), problem_of(information), given_s, False)
     reach = REACH / data.processing.cutoff_hz
-    problem, at = problem_of(information), data.delay_s  # `at`: where the problem's torques are
+    problem, at = problem_of(information), 0.0  # `at`: where the problem's torques are
     for _ in range(ROUNDS):
         weights = joint_weights(problem)[0]
         step, curvature = profile(problem, weights, reach)
