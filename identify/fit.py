@@ -97,13 +97,18 @@ def fit(
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
     progress    called with the share of the data that has been read, 0 to 1
     """
+    import numpy as np
+
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
+    from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.estimation.alignment import align
     from heft.identify.estimation.cutoff import choose
+    from heft.identify.estimation.estimate import Estimate
     from heft.identify.estimation.estimators import Method, estimate
     from heft.identify.estimation.friction import choose_friction, with_friction
+    from heft.identify.estimation.least_squares import closest_to_prior, weights_of
     from heft.identify.estimation.prior import prior_for
     from heft.identify.estimation.problem import Problem
     from heft.identify.information.fit_data import FitData
@@ -116,44 +121,56 @@ def fit(
     if not datasets:
         raise DataError("no data; give at least one dataset")
 
-    asked, robot = robot, with_friction(robot, friction)
+    given, robot = robot, with_friction(robot, friction)
 
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
 
-    def aligned(robot: Robot) -> Alignment:
+    def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
         fit_data = FitData.of(robot, datasets, processing)
         problem_of = partial(
             Problem.of,
             robot,
             level=level,
-            prior=prior_for(prior, asked, robot),
+            prior=prior_for(prior, given, robot),
             bounds=bounds,
             weighting=method.weighting,
         )
         return align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
 
-    alignment = aligned(robot)
+    alignment = aligned(robot, progress)
 
     # Friction: the terms and velocities that each joint needs; with others than the robot's own, all anew.
     start, chosen = robot.drives, choose_friction(alignment.data, alignment.problem)
     if chosen.changed:
         robot = robot.with_drives(chosen.drives(start))
-        alignment = aligned(robot)
+        alignment = aligned(robot, None)
     problem = replace(alignment.problem, reweight=alignment.data.reweight)
 
     # What the wrist sensor carries is part of its link, unless the joint torques contradict it.
     hand = identify_hand(alignment.data)
     if hand is not None and not hand.doubt:
-        problem = replace(problem, carried=carried_by(robot, hand, problem.prior, problem.spread))
+        problem = replace(
+            problem, carried=carried_by(robot, hand, problem.prior, problem.spread, problem.sizes)
+        )
     alignment = replace(alignment, problem=problem)
+
+    # How much the rows tell: residuals that resemble their neighbours count for less, beside the prior.
+    weights = weights_of(problem)
+    least_squares = Estimate.of(problem, "wls", closest_to_prior(problem, weights), weights)
+    scatter = scatter_of(alignment, least_squares)
+    problem = replace(problem, inflation=scatter.inflation)
+    alignment = replace(alignment, problem=problem)
+
     answer = estimate(problem, method.name, **method.options)
-    assessment = assess(alignment, answer)
+    if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
+        scatter = scatter_of(alignment, answer)
+    assessment = assess(alignment, answer, scatter)
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
         alignment = replace(alignment, problem=problem)
         answer = estimate(problem, method.name, **method.options)
-        assessment = assess(alignment, answer)
+        assessment = assess(alignment, answer, scatter)
         assessment = replace(assessment, warnings=(contradiction, *assessment.warnings))
 
     configuration = {

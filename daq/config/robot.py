@@ -85,9 +85,11 @@ class DhRow(Model):
 class PriorSpreadConfig(Model):
     """How far the true robot may be from this file, as standard deviations: see `heft.identify.robot.PriorSpread`."""
 
-    inertia: Positive = 0.1  # masses by about twice this: CAD without cables and screws
-    drive_inertia: Positive = 0.3  # of its logarithm: data sheets of motors
-    friction: Positive = 1.0  # of its logarithm: friction is hardly ever known
+    inertia: Positive = (
+        0.15  # masses by twice this, centres by 0.8 times this share of the link's half length
+    )
+    drive_inertia: Positive = 0.3  # as a share: data sheets of motors
+    friction: Positive = 1.0  # as a share of it, or of the joint's torque: friction is hardly ever known
 
 
 class RobotConfig(Model):

@@ -2,8 +2,8 @@
 
     minimise 1/2 x' H x + g' x   subject to   E x + e in C
 
-with C the zero, non-negative, positive semidefinite or exponential cone. A modelling layer would compile the
-same few matrices anew for every solve, at ten times the solver's own cost.
+with C the zero, non-negative, second-order, positive semidefinite or exponential cone. A modelling layer would compile
+the same few matrices anew for every solve, at ten times the solver's own cost.
 """
 
 from __future__ import annotations
@@ -81,6 +81,10 @@ class ConeProgram:
     def non_negative(self, rows: ArrayLike, constant: ArrayLike) -> None:
         """E x + e >= 0, element by element."""
         self._add(rows, constant, clarabel.NonnegativeConeT)
+
+    def second_order(self, rows: ArrayLike, constant: ArrayLike) -> None:
+        """E x + e = (t, u) with |u| <= t."""
+        self._add(rows, constant, clarabel.SecondOrderConeT)
 
     def semidefinite(self, rows: ArrayLike, constant: ArrayLike) -> None:
         """E x + e = svec of a positive semidefinite matrix."""

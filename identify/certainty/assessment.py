@@ -9,12 +9,13 @@ import numpy as np
 
 from heft.identify.certainty.bootstrap import BootstrapCheck
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
-from heft.identify.certainty.influence import Influence, influence
+from heft.identify.certainty.influence import Influence
 from heft.identify.certainty.interval import Interval, quantile
 from heft.identify.certainty.jackknife import WINDOWS, Windows, jackknife
 from heft.identify.certainty.model_check import UnmodelledResidual, outlier_intervals, unmodelled_residuals
 from heft.identify.certainty.parameter_intervals import parameter_intervals
 from heft.identify.certainty.position_noise import attenuation
+from heft.identify.certainty.scatter import Scatter
 from heft.identify.certainty.uncertainty import Uncertainty, uncertainty_of
 from heft.identify.estimation.alignment import Alignment, Delay
 from heft.identify.estimation.estimate import Estimate
@@ -50,17 +51,16 @@ class Assessment:
         return replace(self, facts=self.facts | check.facts, warnings=(*self.warnings, *check.warnings))
 
 
-def assess(alignment: Alignment, estimate: Estimate) -> Assessment:
-    """Covariance, delay and intervals of an estimate, from one more pass through the rows of the fit."""
+def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assessment:
+    """Covariance, delay and intervals of an estimate with this scatter of its residuals."""
     data, problem = alignment.data, alignment.problem
-    effect = influence(data, problem, estimate, alignment.estimated)
+    effect = scatter.effect
     bias = attenuation(data, problem, estimate, effect.spread)
-    alike = max(data.processing.alikeness(1 / each.sampling.step_s) for each in data.surveys)
     unmodelled = unmodelled_residuals(data, effect.residuals)
     between = None
     if unmodelled:
         between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
-    uncertainty = uncertainty_of(problem, estimate, effect, bias, alike, between)
+    uncertainty = uncertainty_of(problem, estimate, scatter, bias, between)
     delay = _delay(alignment, effect, uncertainty)
     lines = [*alignment.warnings, *drift_warnings(delay)]
     lines += _widened(uncertainty, data.processing.cutoff_hz, effect)

@@ -43,12 +43,10 @@ class Interval:
         *,
         positive: bool = False,
     ) -> Self:
-        """Symmetric about the value; for a `positive` quantity symmetric in its logarithm."""
+        """Symmetric about the value; cut at zero for a `positive` quantity."""
         half = quantile(degrees) * std
-        if positive and value > 0 and np.isfinite(std):
-            factor = float(np.exp(min(half / value, 50.0)))
-            return cls(value, std, value / factor, value * factor, unit, prior_dominated)
-        return cls(value, std, value - half, value + half, unit, prior_dominated)
+        low = max(value - half, min(value, 0.0)) if positive else value - half
+        return cls(value, std, low, value + half, unit, prior_dominated)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values; what is infinite is null."""

@@ -8,12 +8,9 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import JOINT_TERMS
-from heft.identify.bodies.robot_chart import Chart
 from heft.identify.certainty.interval import Interval
-from heft.identify.certainty.posterior import Posterior
 from heft.identify.certainty.uncertainty import Uncertainty
 from heft.identify.certainty.wrist_posterior import wrist_posterior
-from heft.identify.errors import SolverError
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.problem import Problem
 
@@ -49,28 +46,13 @@ def parameter_intervals(problem: Problem, estimate: Estimate, uncertainty: Uncer
     if problem.prior is None:
         return ParameterIntervals(alone)
     base = problem.base.matrix @ estimate.least_squares
-    factor, posterior, contradiction = 1.0, None, ""
-    try:
-        for _ in range(ROUNDS):
-            chart = Chart.about(
-                problem.layout,
-                problem.prior,
-                estimate.parameters,
-                problem.scales,
-                problem.spread.widened(factor),
-            )
-            if chart is None:
-                said = "no intervals of links: neither the prior nor the answer could exist; use sdp"
-                return ParameterIntervals(alone, warnings=(said,))
-            posterior, contradiction = wrist_posterior(chart, problem, base, uncertainty.data)
-            if posterior.strain <= STRAINED:
-                break
-            factor *= float(np.sqrt(posterior.strain))
-    except SolverError as exc:
-        return ParameterIntervals(
-            alone, warnings=(f"no intervals of links: {exc}",), contradiction=contradiction
-        )
-    assert isinstance(posterior, Posterior)
+    factor = 1.0
+    for _ in range(ROUNDS):
+        spread = problem.spread.widened(factor)
+        posterior, contradiction = wrist_posterior(problem, spread, base, uncertainty.data)
+        if posterior.strain <= STRAINED:
+            break
+        factor *= float(np.sqrt(posterior.strain))
     lines: tuple[str, ...] = ()
     if factor > 1.0:
         lines = (

@@ -1,11 +1,12 @@
 """The posterior of all parameters from data and prior, for those that the data alone do not determine.
 
-Base parameters as the data have them, b with covariance C; everything else from the prior (`Chart`: coordinates x,
-standard normal beforehand). The optimum of
+Base parameters as the data have them, b with covariance C; everything else from the prior d = d0 + S x, with x standard
+normal beforehand (`Problem.metric_of`). Both are Gaussian and linear, so that the posterior is, too:
 
-    (b - K d(x))' C^-1 (b - K d(x)) + x'x
+    minimise  (b - K d)' C^-1 (b - K d) + x'x
 
-and its curvature are the posterior (Laplace): every point of it is a robot that could exist.
+What a link must be to exist has no part in it: intervals are those of a symmetric distribution, cut at zero where a
+quantity cannot be negative.
 """
 
 from __future__ import annotations
@@ -16,29 +17,61 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.parameters import JOINT_TERMS
+from heft.identify.bodies.parameters import JOINT_TERMS, Layout
+from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.bodies.pseudo_inertia import inertia_about_com
-from heft.identify.bodies.robot_chart import Chart
 from heft.identify.certainty.interval import Interval
-from heft.identify.errors import SolverError
+from heft.identify.estimation.problem import Problem
 
-__all__ = ["Posterior", "posterior"]
+__all__ = ["GaussianPrior", "Posterior", "posterior"]
 
 DOMINATED = 0.7  # posterior over prior standard deviation
-MOST_STEPS = 100
-NEAR = 1e-9
-DIFFERENCE = 1e-5  # of coordinates, for derivatives of quantities
+DIFFERENCE = 1e-6  # of a parameter's prior deviation, for derivatives of quantities
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """Parameters are `centre` + `root` x, with x standard normal: shapes (q,) and (q, q).
+
+    The first p of them are the robot's; with a wrist sensor ten more are those of what it carries, in its link's frame,
+    which are part of their link's.
+    """
+
+    layout: Layout
+    centre: Array
+    root: Array
+
+    @classmethod
+    def of(cls, problem: Problem, spread: PriorSpread) -> GaussianPrior:
+        """The problem's prior, with another spread."""
+        assert problem.prior is not None
+        return cls(problem.layout, problem.prior, problem.metric_of(spread))
+
+    @classmethod
+    def with_hand(cls, problem: Problem, spread: PriorSpread) -> GaussianPrior | None:
+        """With what the wrist sensor carries apart from its link; None where the prior does not tell them apart."""
+        parts = problem.parts(spread)
+        if parts is None:
+            return None
+        assert problem.carried is not None
+        assert problem.carried.prior is not None
+        plain, p = cls.of(problem, spread), len(problem.layout)
+        block, (rest, hand) = problem.layout.link(problem.carried.link), parts
+        root = np.zeros((p + 10, p + 10))
+        root[:p, :p] = plain.root
+        root[block, block], root[block, p:], root[p:, p:] = rest, hand, hand
+        return cls(problem.layout, np.concatenate([plain.centre, problem.carried.prior]), root)
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Most probable coordinates x (p,), their covariance (p, p), and the parameters there (p,); p: `chart.count`.
+    """Most probable coordinates x (q,), their covariance (q, q), and the parameters there (q,).
 
     informed   number of directions that the data decide
     strain     squared distance from the prior per such direction: about 1 if the prior's spread is right
     """
 
-    chart: Chart
+    prior: GaussianPrior
     coordinates: Array
     covariance: Array
     parameters: Array
@@ -51,7 +84,7 @@ class Posterior:
         What they are away from the most probable ones counts as an error of that size.
         """
         p = matrix.shape[1]
-        rows = matrix @ self.chart.at(self.coordinates)[1][:p]
+        rows = matrix @ self.prior.root[:p]
         off = matrix @ (answer - self.parameters[:p])
         return np.asarray(rows @ self.covariance @ rows.T + np.outer(off, off))
 
@@ -62,57 +95,54 @@ class Posterior:
         are away from the most probable ones counts as an error of that size.
         """
         intervals = dict(self._links(degrees, answer))
-        layout = self.chart.layout
-        _, derivative = self.chart.at(self.coordinates)
+        layout, root = self.prior.layout, self.prior.root
+        off = answer - self.parameters[: len(layout)]
         for joint, terms in layout.joint_terms.items():
             for term, i in terms.items():
                 unit = JOINT_TERMS[term].unit if term in JOINT_TERMS else ""
                 name = f"{joint}.{term}"
-                intervals[name] = self._interval(
-                    answer[i], self.parameters[i], derivative[i], unit, degrees, False
-                )
+                intervals[name] = self._interval(answer[i], off[i], root[i], unit, degrees, False)
         masses = [layout.link(link).start for link in layout.links]
-        total, probable = float(answer[masses].sum()), float(self.parameters[masses].sum())
-        gradient = derivative[masses].sum(axis=0)
-        intervals["total_mass"] = self._interval(total, probable, gradient, "kg", degrees, True)
+        intervals["total_mass"] = self._interval(
+            float(answer[masses].sum()),
+            float(off[masses].sum()),
+            root[masses].sum(axis=0),
+            "kg",
+            degrees,
+            True,
+        )
         return intervals
 
     def _links(self, degrees: float, answer: Array) -> Iterator[tuple[str, Interval]]:
         units = ["kg", "m", "m", "m", "kg m2", "kg m2", "kg m2"]
         names = ["mass", "com.x", "com.y", "com.z", *(f"principal_moments.{k}" for k in (1, 2, 3))]
-        x = self.coordinates
-        for link in self.chart.links:
-            block = self.chart.layout.link(link)
-            probable = _quantities(self.chart.body(link, x))
-            values = _quantities(answer[block]) if answer[block.start] > 0 else probable
-            gradients = np.zeros((len(values), len(x)))
-            for k in self.chart.coordinates(link):
-                step = np.zeros(len(x))
-                step[k] = DIFFERENCE
-                above, below = (_quantities(self.chart.body(link, x + s)) for s in (step, -step))
-                gradients[:, k] = (above - below) / (2 * DIFFERENCE)
-            for name, value, mode, gradient, unit in zip(
-                names, values, probable, gradients, units, strict=True
-            ):
+        layout = self.prior.layout
+        for link in layout.links:
+            block = layout.link(link)
+            ten, off = answer[block], answer[block] - self.parameters[block]
+            if ten[0] <= 0:  # a link that could not exist: least squares may say so
+                ten, off = self.parameters[block], np.zeros(10)
+            if ten[0] <= 0:
+                ten = self.prior.centre[block]
+            slopes = _slopes(ten, np.linalg.norm(self.prior.root[block], axis=1))
+            for k, (name, unit) in enumerate(zip(names, units, strict=True)):
                 positive = not name.startswith("com")
+                value, gradient = float(_quantities(ten)[k]), slopes[k] @ self.prior.root[block]
                 yield (
                     f"{link}.{name}",
-                    self._interval(float(value), float(mode), gradient, unit, degrees, positive),
+                    self._interval(value, float(slopes[k] @ off), gradient, unit, degrees, positive),
                 )
 
     def _interval(
-        self, value: float, probable: float, gradient: Array, unit: str, degrees: float, positive: bool
+        self, value: float, off: float, gradient: Array, unit: str, degrees: float, positive: bool
     ) -> Interval:
+        """Of a quantity with this gradient by the coordinates, (q,), that is `off` from its most probable value."""
         std = float(np.sqrt(max(float(gradient @ self.covariance @ gradient), 0.0)))
         dominated = std > DOMINATED * float(np.linalg.norm(gradient))
-        if positive and value <= 0:  # a link that could not exist: least squares may say so
-            value = probable
-        return Interval.of(
-            value, float(np.hypot(std, value - probable)), degrees, unit, dominated, positive=positive
-        )
+        return Interval.of(value, float(np.hypot(std, off)), degrees, unit, dominated, positive=positive)
 
 
-def posterior(chart: Chart, matrix: Array, base: Array, covariance: Array) -> Posterior:
+def posterior(prior: GaussianPrior, matrix: Array, base: Array, covariance: Array) -> Posterior:
     """Of numbers (m,) = matrix @ parameters with a covariance; infinite ones are left to the prior."""
     known = np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)
     K, b = matrix[known], base[known]
@@ -120,38 +150,29 @@ def posterior(chart: Chart, matrix: Array, base: Array, covariance: Array) -> Po
     correlation = covariance[np.ix_(known, known)] / np.outer(std, std)
     values, vectors = np.linalg.eigh(correlation)
     whiten = (vectors / np.sqrt(np.maximum(values, 1e-12))).T / std
-
-    x = np.zeros(chart.count)
-    d, D = chart.at(x)
-    residual = whiten @ (b - K @ d)
-    cost = float(residual @ residual + x @ x)
-    for _ in range(MOST_STEPS):
-        rows = np.vstack([whiten @ K @ D, np.eye(len(x))])
-        step, *_ = np.linalg.lstsq(rows, np.concatenate([residual, -x]), rcond=None)
-        share = 1.0
-        while True:
-            tried = x + share * step
-            with np.errstate(over="ignore", invalid="ignore"):
-                d, D = chart.at(np.clip(tried, -60.0, 60.0))
-                left = whiten @ (b - K @ d)
-                after = float(left @ left + tried @ tried)
-            if after <= cost * (1 + 1e-12) or share < 1e-6:
-                break
-            share /= 2
-        x, residual = tried, left
-        gain, cost = cost - after, after
-        if np.linalg.norm(share * step) < NEAR or gain <= 1e-10 * cost:
-            break
-    else:
-        raise SolverError(f"no optimum of data and prior within {MOST_STEPS} steps; widen the prior's spread")
-    rows = whiten @ K @ D
-    curvature = rows.T @ rows + np.eye(len(x))
-    spread = np.linalg.inv(curvature)
-    informed = float(len(x) - np.trace(spread))
-    return Posterior(chart, x, spread, d, informed, float(x @ x) / max(informed, 1.0))
+    rows = whiten @ K @ prior.root
+    _, seen, V = np.linalg.svd(rows, full_matrices=True)
+    stiffness = np.ones(len(prior.centre))
+    stiffness[: len(seen)] += seen**2
+    spread = (V.T / stiffness) @ V
+    x = spread @ (rows.T @ (whiten @ (b - K @ prior.centre)))
+    informed = float(len(x) - (1 / stiffness).sum())
+    return Posterior(
+        prior, x, spread, prior.centre + prior.root @ x, informed, float(x @ x) / max(informed, 1.0)
+    )
 
 
 def _quantities(ten: Array) -> Array:
     """Mass [kg], centre of mass [m] (3), principal moments [kg m2] (3), increasing."""
     moments = np.linalg.eigvalsh(inertia_about_com(ten))
     return np.concatenate([ten[:1], ten[1:4] / ten[0], moments])
+
+
+def _slopes(ten: Array, steps: Array) -> Array:
+    """Derivative of the quantities by ten numbers, shape (7, 10), with steps of a share of `steps` (10,)."""
+    slopes = np.empty((7, 10))
+    for k, step in enumerate(DIFFERENCE * steps):
+        move = np.zeros(10)
+        move[k] = step
+        slopes[:, k] = (_quantities(ten + move) - _quantities(ten - move)) / (2 * step)
+    return slopes

@@ -2,7 +2,7 @@
 
 Start: least squares with independent residuals (002, Eq. 11), the delay one more unknown, and what the filter makes of
 white noise taken into account (`Processing.alikeness`). Every standard deviation is
-then widened to what the residuals' own scatter says (`long_run`; where they are not noise, `jackknife` too), never
+then widened to what the residuals' own scatter says (`scatter`; where they are not noise, `jackknife` too), never
 narrowed; correlations stay. What noise of the positions biases comes on top. What the estimator moved away from least
 squares counts as an error of that size, unless data and prior together say better (`posterior`).
 """
@@ -15,11 +15,10 @@ from typing import Self
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.certainty.influence import Influence
 from heft.identify.certainty.jackknife import WINDOWS
+from heft.identify.certainty.scatter import Scatter
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.problem import Problem
-from heft.identify.information.long_run import long_run_variance
 
 __all__ = ["Uncertainty", "uncertainty_of"]
 
@@ -59,31 +58,16 @@ class Uncertainty:
 
 
 def uncertainty_of(
-    problem: Problem,
-    estimate: Estimate,
-    effect: Influence,
-    bias: Array,
-    alike: float,
-    windows: Array | None = None,
+    problem: Problem, estimate: Estimate, scatter: Scatter, bias: Array, windows: Array | None = None
 ) -> Uncertainty:
     """The uncertainty of an estimate.
 
-    effect    influence of the rows on the estimates
     bias      of the base parameters by noise of the positions, shape (n_base,)
-    alike     variance of a mean of filtered white noise over that of independent samples (`Processing.alikeness`)
     windows   variances by the jackknife, where residuals are not noise, shape (n_base + 1,); None where they are
     """
-    information = estimate.information or problem.information
+    effect, formal, lag = scatter.effect, scatter.formal, scatter.lag
     known = effect.known
-    rows = float(information.rows.sum())
-    lost = max(rows - estimate.rank - 1, 1.0)
-    squares = problem.residual_squares(estimate.least_squares, information)
-    variance = alike * float(estimate.weights @ squares) / lost
-    spread = np.where(np.isfinite(effect.spread), effect.spread, 0.0)
-    formal = variance * (spread + np.outer(effect.sensitivity, effect.sensitivity) / effect.total)
-    own, lag = long_run_variance(np.column_stack([effect.parameters, effect.delay]))
-    own = own * rows / lost
-    own = own if windows is None else np.maximum(own, windows)
+    own = scatter.own if windows is None else np.maximum(scatter.own, windows)
     size = np.diag(formal)
     ratio = np.divide(own[:-1], size, out=np.ones_like(size), where=size > 0)
     widening = np.sqrt(np.maximum(ratio, 1.0))
@@ -92,7 +76,7 @@ def uncertainty_of(
     data = formal * np.outer(widening, widening) + np.outer(bias, bias)
     data[~known, ~known] = np.inf
     covariance = data + np.outer(moved, moved)
-    delay = float(np.sqrt(max(variance / effect.total, own[-1])))
+    delay = float(np.sqrt(max(scatter.variance / effect.total, own[-1])))
     groups = len(effect.delay)
     degrees = 1.5 * groups / (lag + 1) if windows is None else WINDOWS - 1.0
     return Uncertainty(covariance, data, widening, delay, degrees, lag, moved, bias)

@@ -1,6 +1,6 @@
 """The posterior with a wrist sensor's wrenches, and a test whether they contradict the joint torques.
 
-The link that the sensor is on is the hand and the rest of it, each with a prior of its own (`Chart.holding`), and the
+The link that the sensor is on is the hand and the rest of it, each with a prior of its own (`GaussianPrior`), and the
 wrenches are ten more numbers that are known of the hand. What the hand is without them, by joint torques and the prior,
 is h' with covariance C'; if all is right,
 
@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import chdtrc
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.robot_chart import Chart
-from heft.identify.certainty.posterior import Posterior, posterior
+from heft.identify.bodies.prior_spread import PriorSpread
+from heft.identify.certainty.posterior import GaussianPrior, Posterior, posterior
 from heft.identify.estimation.carried import Carried
 from heft.identify.estimation.problem import Problem
 
@@ -30,32 +30,30 @@ NAMES = (
 )
 
 
-def wrist_posterior(chart: Chart, problem: Problem, base: Array, covariance: Array) -> tuple[Posterior, str]:
+def wrist_posterior(
+    problem: Problem, spread: PriorSpread, base: Array, covariance: Array
+) -> tuple[Posterior, str]:
     """The posterior from base parameters (n_base,) with their covariance, and from the wrenches if they agree.
 
     The second value is the warning where they do not; empty where they do, or where there is no wrist sensor.
     """
     K, carried = problem.base.matrix, problem.carried
-    holding = None
-    if carried is not None and carried.prior is not None:
-        inertia = carried.widening * chart.links[carried.link].spread / 2
-        holding = chart.holding(carried.link, carried.prior, inertia)
+    holding = GaussianPrior.with_hand(problem, spread)
     if carried is None or holding is None:
-        return posterior(chart, K, base, covariance), ""
+        return posterior(GaussianPrior.of(problem, spread), K, base, covariance), ""
     n, p = K.shape
-    matrix, spread = np.zeros((n + 10, p + 10)), np.eye(n + 10)
-    matrix[:n, :p], matrix[n:, p:], spread[:n, :n] = K, carried.factor, covariance
+    matrix, both = np.zeros((n + 10, p + 10)), np.eye(n + 10)
+    matrix[:n, :p], matrix[n:, p:], both[:n, :n] = K, carried.factor, covariance
     before = posterior(holding, matrix[:n], base, covariance)
     contradiction = _contradiction(before, carried)
     if contradiction:
         return before, contradiction
-    return posterior(holding, matrix, np.concatenate([base, carried.factor @ carried.ten]), spread), ""
+    return posterior(holding, matrix, np.concatenate([base, carried.factor @ carried.ten]), both), ""
 
 
 def _contradiction(before: Posterior, carried: Carried) -> str:
     """The warning if the hand by wrenches is not the hand by joint torques and prior; empty if it is."""
-    p = len(before.chart.layout)
-    _, D = before.chart.at(before.coordinates)
+    p, D = len(before.prior.layout), before.prior.root
     expected, covariance = before.parameters[p:], D[p:] @ before.covariance @ D[p:].T
     known = np.linalg.norm(carried.factor, axis=1) > 0
     R = carried.factor[known]

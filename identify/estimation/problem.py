@@ -29,9 +29,8 @@ from heft.identify.bodies.consistency import (
     half_diagonal,
 )
 from heft.identify.bodies.parameters import Layout
-from heft.identify.bodies.prior_spread import PriorSpread
+from heft.identify.bodies.prior_spread import PriorSpread, body_metric
 from heft.identify.bodies.pseudo_inertia import second_moment_about_com
-from heft.identify.bodies.robot_chart import tangent
 from heft.identify.errors import ParameterError, ProblemError
 from heft.identify.estimation.carried import Carried, Shared
 from heft.identify.estimation.prior import PriorLike, prior_of
@@ -42,7 +41,10 @@ from heft.identify.robot.base import BaseParameters, base_parameters
 __all__ = ["Bounds", "Problem", "Reweighter", "Weighting", "link_sizes"]
 
 Weighting = Literal["joint", "none"]
-UNKNOWN_SIZE = 0.15  # [m] half a link, where neither a box nor a prior says it
+UNKNOWN_SIZE = 0.15  # [m] half a link, where nothing says it
+LEAST_SIZE = 0.05  # [m]
+MOST_SIZE = 0.6  # [m] by inertia alone: files have wrong ones
+UNKNOWN_SPREAD = 0.5  # without a prior: masses of one kilogram, each by as much
 UNKNOWN_MASS = 1.0  # [kg]
 
 
@@ -97,16 +99,18 @@ class Bounds:
         return ", ".join(parts)
 
 
-def link_sizes(layout: Layout, prior: Array | None, boxes: Mapping[str, Box]) -> dict[str, float]:
-    """Half the length of each link [m]: of its box, or of an even bar with the prior's second moment."""
+def link_sizes(layout: Layout, extents: Mapping[str, Box], prior: Array | None) -> dict[str, float]:
+    """Half the length of each link [m]: of the box that it fits in, or of an even bar with the prior's inertia if that
+    is more. At least 5 cm.
+    """
     sizes = {}
     for link in layout.links:
+        sizes[link] = max(half_diagonal(extents[link]), LEAST_SIZE) if link in extents else UNKNOWN_SIZE
         ten = np.zeros(10) if prior is None else prior[layout.link(link)]
-        longest = np.linalg.eigvalsh(second_moment_about_com(ten))[-1] / ten[0] if ten[0] > 0 else 0.0
-        if link in boxes:
-            sizes[link] = half_diagonal(boxes[link])
-        else:
-            sizes[link] = float(np.sqrt(3 * longest)) if longest > 0 else UNKNOWN_SIZE
+        if ten[0] > 0:
+            longest = float(np.linalg.eigvalsh(second_moment_about_com(ten))[-1] / ten[0])
+            bar = min(float(np.sqrt(3 * max(longest, 0.0))), MOST_SIZE)
+            sizes[link] = max(bar, sizes[link] if link in extents else LEAST_SIZE)
     return sizes
 
 
@@ -115,9 +119,11 @@ class Problem:
     """An estimation problem; checks itself when it is made.
 
     `prior` are standard parameters, shape (p,), or None where nothing is known; the truth is within `spread` of
-    them. `boxes` are the links' bounding boxes [m] in their own frames. `weighting` is `joint` (weights by each
-    joint's own residual), `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor
-    says about a part of a link.
+    them. `boxes` are the links' bounding boxes [m] in their own frames, as bounds; `extents` say how large links are,
+    also where no bound is meant (default: the boxes). `weighting` is `joint` (weights by each joint's own residual),
+    `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor says about a part of a link.
+    `inflation` is the variance of what rows tell over that of independent ones: residuals that resemble their
+    neighbours tell less.
     """
 
     information: Information
@@ -126,11 +132,13 @@ class Problem:
     level: Level = "full"
     prior: Array | None = None
     boxes: Mapping[str, Box] = field(default_factory=dict)
+    extents: Mapping[str, Box] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=Bounds)
     weighting: Weighting | Array = "joint"
     reweight: Reweighter | None = None
     spread: PriorSpread = field(default_factory=PriorSpread)
     carried: Carried | None = None
+    inflation: float = 1.0
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -172,6 +180,7 @@ class Problem:
             level=level,
             prior=prior_of(robot, prior),
             boxes=robot.boxes,
+            extents=robot.extents,
             bounds=Bounds(total_mass=robot.total_mass) if bounds is None else bounds,
             weighting=weighting,
             spread=robot.spread,
@@ -206,14 +215,25 @@ class Problem:
         """The link that the wrist sensor is on, between what it carries and the rest."""
         if self.carried is None:
             return None
-        link, block = self.carried.link, self.layout.link(self.carried.link)
-        parts = None
-        if self.prior is not None and self.carried.prior is not None:
-            rest = tangent(self.prior[block] - self.carried.prior, self.spread.inertia, self.sizes[link])
-            wide = self.spread.widened(self.carried.widening).inertia
-            hand = tangent(self.carried.prior, wide, self.sizes[link])
-            parts = None if rest is None or hand is None else (rest, hand)
-        return self.carried.shared(self.known[block], self._metric[block, block], self.scales[block], parts)
+        block = self.layout.link(self.carried.link)
+        parts = self.parts(self.spread)
+        return self.carried.shared(
+            self.known[block], self.metric_of(self.spread)[block, block], self.scales[block], parts
+        )
+
+    def parts(self, spread: PriorSpread) -> tuple[Array, Array] | None:
+        """Metrics of the rest of the wrist sensor's link and of what it carries, (10, 10) each.
+
+        None where the robot's file does not tell one from the other.
+        """
+        if self.carried is None or self.carried.prior is None or self.prior is None:
+            return None
+        link, hand = self.carried.link, self.carried.prior
+        rest, size = self.prior[self.layout.link(link)] - hand, self.sizes[link]
+        if rest[0] <= 0 or hand[0] <= 0:
+            return None
+        wide = spread.widened(self.carried.widening)
+        return body_metric(rest, spread.inertia, size), body_metric(hand, wide.inertia, size)
 
     @cached_property
     def masses(self) -> Mapping[str, float]:
@@ -224,51 +244,63 @@ class Problem:
     @cached_property
     def sizes(self) -> Mapping[str, float]:
         """Half the length of each link [m]."""
-        return link_sizes(self.layout, self.prior, self.boxes)
+        return link_sizes(self.layout, {**self.boxes, **self.extents}, self.prior)
 
     @cached_property
     def scales(self) -> Array:
-        """How large each parameter is, shape (p,): by mass and size, for joint terms by their prior."""
+        """How large each parameter is, shape (p,): by mass and size, joint terms by their prior or the joint's torque.
+
+        A drive of which nothing is known has at most the inertia of all links at the longest one's size.
+        """
         scales = np.ones(len(self.layout))
-        inertias = []
         for link in self.layout.links:
             block = self.layout.link(link)
             mass, first = self.masses[link], self.known[block][1:4]
             reach = float(np.hypot(self.sizes[link], np.linalg.norm(first) / mass))
             scales[block] = mass * reach ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-            inertias.append(scales[block][-1])
+        heavy = sum(self.masses.values()) * max(self.sizes.values()) ** 2
         for terms in self.layout.joint_terms.values():
             for term, i in terms.items():
-                least = float(np.median(inertias)) / 10 if term == "drive_inertia" and inertias else 1.0
-                scales[i] = max(abs(self.known[i]), least)
+                if term == "drive_inertia":
+                    scales[i] = self.known[i] if self.known[i] > 0 else heavy
+                else:
+                    scales[i] = max(abs(self.known[i]), self._torque_of(i))
         return frozen(scales)
+
+    def _torque_of(self, parameter: int) -> float:
+        """Root mean square of the torques that a parameter has a part in, the largest [N m]; 1 where there are none."""
+        factors, rows = self.information.factors, self.information.rows
+        part = np.any(factors[:, :, parameter] != 0, axis=1) & (rows > 0)
+        squares = (factors[part, :, -1] ** 2).sum(axis=1) / rows[part]
+        return float(np.sqrt(squares.max())) if squares.size and squares.max() > 0 else 1.0
 
     @cached_property
     def metric(self) -> Array:
         """S, shape (p, p): the truth is d0 + S x with x standard normal, as far as the prior knows.
 
-        For links, the tangent of the chart of `bodies.chart` at the prior: |x| is the distance on the cone of bodies
-        that can exist, to first order, and depends on no frame and no unit. By `scales` where there is no such prior.
+        With what a wrist sensor says of its link; without it `metric_of`.
         """
+        plain = self.metric_of(self.spread)
         if self.shared is None:
-            return self._metric
-        metric, block = self._metric.copy(), self.layout.link(self.shared.link)
-        metric[block, block] = self.shared.metric
-        return frozen(metric)
+            return frozen(plain)
+        block = self.layout.link(self.shared.link)
+        plain[block, block] = self.shared.metric
+        return frozen(plain)
 
-    @cached_property
-    def _metric(self) -> Array:
-        """The same without what a wrist sensor says."""
-        metric = np.diag(self.scales)
+    def metric_of(self, spread: PriorSpread) -> Array:
+        """The same for another spread, and without what a wrist sensor says: `body_metric` of each link."""
+        metric = np.diag(spread.friction * self.scales)
+        inertia = UNKNOWN_SPREAD if self.prior is None else spread.inertia
         for link in self.layout.links:
             block = self.layout.link(link)
-            local = tangent(self.known[block], self.spread.inertia, self.sizes[link], self.masses[link])
-            if local is not None:
-                metric[block, block] = local
+            metric[block, block] = body_metric(
+                self.known[block], inertia, self.sizes[link], self.masses[link]
+            )
         for terms in self.layout.joint_terms.values():
-            if "drive_inertia" in terms and self.known[i := terms["drive_inertia"]] > 0:
-                metric[i, i] = self.spread.drive_inertia * self.known[i]
-        return frozen(metric)
+            if "drive_inertia" in terms:
+                i = terms["drive_inertia"]
+                metric[i, i] = self.scales[i] * (spread.drive_inertia if self.known[i] > 0 else 1.0)
+        return metric
 
     def links_of(self, parameters: Array) -> dict[str, Array]:
         """The ten numbers of each link."""

@@ -55,4 +55,4 @@ class IdentifiedModel:
     @cached_property
     def _sizes(self) -> dict[str, float]:
         """Half the length of each link [m]."""
-        return link_sizes(self.layout, self.prior, self.robot.boxes)
+        return link_sizes(self.layout, self.robot.extents, self.prior)

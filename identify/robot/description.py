@@ -55,6 +55,7 @@ def from_file(
             file.position_limits, file.velocity_limits, np.full(len(file.joints), np.inf), file.torque_limits
         ),
         "frames": file.frames,
+        "shapes": file.shapes,
         "model": ModelText.read(path, tuple(locked)),
     }
     return Description(fields, file.pinocchio, file.inertias)
@@ -134,6 +135,7 @@ def from_config(config: RobotConfig) -> Description:
         "boxes": {link: np.array(known.box) for link, known in config.links.items() if known.box is not None},
         "total_mass": config.total_mass,
         "frames": {} if file is None else file.frames,
+        "shapes": {} if file is None else file.shapes,
         **{role: _frame(config, file, role) for role in ("flange", "sensor", "hand")},
         "spread": PriorSpread(**config.prior_spread.model_dump()),
         "model": None if file is None else ModelText.read(config.model_file, config.locked),

@@ -19,6 +19,7 @@ import pinocchio as pin
 from heft.identify.bodies import transform
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ModelError
+from heft.identify.robot.model_shapes import shape_boxes
 from heft.identify.robot.regressor import Tree, squared
 
 __all__ = ["ModelFile", "read_mjcf_gravity", "read_model"]
@@ -42,6 +43,7 @@ class ModelFile:
     velocity_limits: Array
     torque_limits: Array
     frames: dict[str, tuple[str, Array]]
+    shapes: dict[str, Array]  # box around the shapes of a link, in its frame, (2, 3); of links that have any
     pinocchio: pin.Model  # what Pinocchio makes of the file; gravity set, armature none
 
 
@@ -102,6 +104,7 @@ def read_model(path: Path, locked: Sequence[str] = (), gravity: Sequence[float] 
         velocity_limits=np.array(model.upperVelocityLimit)[first],
         torque_limits=np.array(model.upperEffortLimit)[first],
         frames=_frames(model, links, bodies),
+        shapes=shape_boxes(path, model, {name: (j, poses[j]) for j, name in enumerate(links, start=1)}),
         pinocchio=model,
     )
 

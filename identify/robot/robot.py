@@ -15,6 +15,7 @@ from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.parameters import Layout
 from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.errors import ModelError
+from heft.identify.robot.extents import link_extents
 from heft.identify.robot.limits import Limits
 from heft.identify.robot.model_text import ModelText
 from heft.identify.robot.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
@@ -34,6 +35,7 @@ class Robot:
     gear                  motor speed over joint speed (n,)
     torque_constant       motor torque per current [N m/A] (n,); 1 where the drive reports torque
     boxes                 for some links the box around it, lowest and highest corner in its frame [m], (2, 3)
+    shapes                for some links the box around the shapes that its model file draws, (2, 3)
     total_mass            bounds on the sum of all links [kg], or None
     frames                named sites and bodies: the link each belongs to, and its pose in that link (4, 4)
     flange, sensor, hand  names in `frames`: where payloads are reported, the wrist sensor, what holds them
@@ -50,6 +52,7 @@ class Robot:
     gear: Array = field(default_factory=lambda: np.ones(0))
     torque_constant: Array = field(default_factory=lambda: np.ones(0))
     boxes: Mapping[str, Array] = field(default_factory=dict)
+    shapes: Mapping[str, Array] = field(default_factory=dict)
     total_mass: tuple[float, float] | None = None
     frames: Mapping[str, tuple[str, Array]] = field(default_factory=dict)
     flange: str | None = None
@@ -74,7 +77,8 @@ class Robot:
             raise ModelError(
                 f"{self.name}: a box for {min(unknown)}, which is none of {', '.join(self.links)}"
             )
-        object.__setattr__(self, "boxes", {link: frozen(self.boxes[link]) for link in self.boxes})
+        for name in ("boxes", "shapes"):
+            object.__setattr__(self, name, {link: frozen(box) for link, box in getattr(self, name).items()})
         if self.drives.uses_load and self.prior is None:
             raise ModelError(
                 "load_friction takes the load from a prior, and there is none; give the links' masses"
@@ -169,6 +173,13 @@ class Robot:
         """Torque as rows that are linear in the parameters."""
         return Regressor(self.links, self.tree, self.drives, self.prior)
 
+    @cached_property
+    def extents(self) -> Mapping[str, Array]:
+        """The box that each link fits in, in its frame [m], (2, 3): as stated, as drawn, or as kinematics allow."""
+        n = len(self.links)
+        inertias = np.zeros((n, 10)) if self.prior is None else self.prior[: 10 * n].reshape(n, 10)
+        return link_extents(self.links, self.tree, inertias, self.shapes, self.boxes)
+
     def torque(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, parameters: ArrayLike) -> Array:
         """Inverse dynamics and drives [N m, N], shape (T, n), from motion (T, n) and parameters (p,)."""
         return self.regressor.torque(q, dq, ddq, parameters)
@@ -203,6 +214,7 @@ class Robot:
             "gear": self.gear.tolist(),
             "torque_constant": self.torque_constant.tolist(),
             "boxes": {link: box.tolist() for link, box in self.boxes.items()},
+            "shapes": {link: box.tolist() for link, box in self.shapes.items()},
             "total_mass": None if self.total_mass is None else list(self.total_mass),
             "frames": {name: [link, place.tolist()] for name, (link, place) in self.frames.items()},
             "flange": self.flange,

@@ -1,6 +1,7 @@
 """Recordings of real robots. They are looked for in ../shared/data from the project's root, or in $HEFT_DATA."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,10 @@ from scipy.signal import butter, filtfilt
 
 from heft.identify import Dataset, Processing, Result, Robot, Signals, fit
 from heft.identify.bodies import from_mass_com_inertia
+from heft.identify.estimation.alignment import align
+from heft.identify.estimation.estimators import estimate
+from heft.identify.estimation.problem import Problem
+from heft.identify.information.fit_data import FitData
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs" / "robots"
@@ -163,6 +168,19 @@ class TestTx40:
         assert motor.coulomb == pytest.approx(1.95, rel=0.1)
         layout = result.parameters.layout
         assert result.parameters.values[list(layout.non_negative)].min() > -1e-9
+
+    def test_sdp_says_what_it_optimises(self, result) -> None:
+        """Without a prior 003's own problem, and no method inside the feasible set fits better."""
+        data = recording("staubli_tx40.npz")
+        source = FitData.of(
+            result.robot, [Dataset.from_arrays(data["t"], data["q"], data["tau"])], result.processing
+        )
+        problem = align(source, partial(Problem.of, result.robot), None, source.reduced()).problem
+        least = estimate(problem, "wls").cost
+        pure = estimate(problem, "sdp", prior_weight=0).cost / least
+        assert pure == pytest.approx(1.0072, abs=2e-4)
+        for method in ("correct", "manifold", "masspoint", "sdp"):
+            assert estimate(problem, method).cost / least >= pure * (1 - 1e-6)
 
     def test_every_link_is_plausible(self, result) -> None:
         for link in result.parameters.links:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import scipy.sparse as sp
+
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.cone import ConeProgram, InfeasibleError
 from heft.identify.errors import ProblemError, SolverError
+from heft.identify.estimation.constrained.feasible_set import FeasibleSet
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.problem import Problem
 
@@ -32,13 +35,31 @@ def solve(
             _verify(problem, parameters)
             return parameters, {"iterations": solution.iterations, "solver_s": solution.seconds}
         except InfeasibleError as exc:
-            raise ProblemError(
-                f"no robot at level {problem.level} satisfies all bounds ({problem.bounds}); loosen the one that "
-                "is wrong: compare the total mass with the masses' sum, and boxes with the link frames"
-            ) from exc
+            raise _excluding(problem) from exc
         except SolverError as exc:
             failure = exc
+    _check_bounds(problem)
     raise failure
+
+
+def _check_bounds(problem: Problem) -> None:
+    """`ProblemError` where no parameters satisfy all bounds, whatever the data say."""
+    program = ConeProgram(len(problem.layout))
+    program.quadratic(2 * sp.identity(len(problem.layout)))
+    FeasibleSet(problem).demand(program, problem.metric, problem.start)
+    try:
+        program.solve()
+    except InfeasibleError as exc:
+        raise _excluding(problem) from exc
+    except SolverError:
+        return
+
+
+def _excluding(problem: Problem) -> ProblemError:
+    return ProblemError(
+        f"no robot at level {problem.level} satisfies all bounds ({problem.bounds}); loosen the one that "
+        "is wrong: compare the total mass with the masses' sum, and boxes with the link frames"
+    )
 
 
 def _verify(problem: Problem, parameters: Array) -> None:

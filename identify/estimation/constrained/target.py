@@ -1,13 +1,12 @@
-"""The objective that the consistent estimators share: the data's cost, and the prior where data say nothing.
+"""The objective that the consistent estimators share: what data and prior say together.
 
-    f(d) = |R d - z|^2 / v + sum_i e / (1 + s_i^2) (v_i' S^-1 (d - d0))^2
+    f(d) = |R d - z|^2 / v + e |S^-1 (d - d0)|^2
 
-v is the variance of the weighted residuals (1 for weights 1 / sigma^2), so that the first term counts
-residuals in their own standard deviations. s_i and v_i are the singular values and directions of R S /
-sqrt(v): what the data know of the parameters in units of the prior's metric S. Where they know nothing, s_i = 0,
-the prior d0 holds with e^-1/2 times its own spread; its weight fades with the square of what they
-know, and a direction that they determine does not feel it. (000, Eq. 29 has the prior in the null space
-alone; this adds directions that are hardly excited.)
+v is the variance of the weighted residuals (1 for weights 1 / sigma^2) times the problem's inflation, so that the first
+term counts residuals in their own standard deviations; S is the root of the prior's covariance (`Problem.metric`), so
+that the second counts the way from the prior d0 in its own. For e = 1 f is the negative logarithm of the posterior,
+times two. In directions that the data do not determine the prior holds; where they know better, its pull is as weak as
+it is vague. With e = 0 the data decide alone (003, Eq. 74), and the prior what is left entirely open.
 
 The minimum d* and the Hessian give coordinates x in which f is a sphere: d = d* + T x, f = f* + |x|^2. A
 solver that is handed x sees columns of equal size, whatever the units and the excitation.
@@ -25,6 +24,8 @@ from heft.identify.estimation.problem import Problem
 
 __all__ = ["Target"]
 
+LEAST_PRIOR_WEIGHT = 1e-8  # at which the prior decides only what is left entirely open
+
 
 @dataclass(frozen=True)
 class Target:
@@ -34,17 +35,18 @@ class Target:
     spread: Array
 
     @classmethod
-    def of(cls, problem: Problem, weights: Array, prior_weight: float) -> Target:
-        """The target of `problem` with `weights` on the joints; `prior_weight` is e."""
+    def of(cls, problem: Problem, weights: Array, prior_weight: float = 1.0) -> Target:
+        """The target of `problem` with `weights` on the joints; `prior_weight` is e, and 0 where there is no prior."""
         R, z, rho2 = problem.stacked(weights)
         U, values, V = np.linalg.svd(R @ problem.metric)
         missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
         rows = problem.information.rows
         freedom = max(float(rows.sum()) - len(problem.base.names), 1.0)
         least = float(weights @ (rows * least_sigma(problem) ** 2)) / float(rows.sum())
-        deviation = np.sqrt(max((rho2 + float(missed @ missed)) / freedom, least))
+        deviation = np.sqrt(problem.inflation * max((rho2 + float(missed @ missed)) / freedom, least))
         R, z, values = R / deviation, z / deviation, values / deviation
-        stiffness = values**2 + prior_weight / (1 + values**2)
+        e = LEAST_PRIOR_WEIGHT if problem.prior is None else max(prior_weight, LEAST_PRIOR_WEIGHT)
+        stiffness = values**2 + e
         step = V.T @ (values / stiffness * (U.T @ (z - R @ problem.start)))
         return cls(
             best=problem.start + problem.metric @ step,

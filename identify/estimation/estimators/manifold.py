@@ -22,7 +22,6 @@ from heft.identify.bodies.mass_distribution import CENTRE, MassDistribution, sym
 from heft.identify.bodies.pseudo_inertia import from_pseudo_inertia
 from heft.identify.errors import ProblemError, SolverError
 from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, broken_bounds
-from heft.identify.estimation.constrained.prior_weight import FeasibleFit, choose_prior_weight
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.least_squares import weights_of
@@ -42,20 +41,19 @@ MOST_STEPS = 500
 def manifold(problem: Problem) -> Estimate:
     """Consistent parameters by search on the manifold. Bounds on masses and centres are not enforced."""
     weights = weights_of(problem)
-    best = choose_prior_weight(problem, weights, lambda weight: on_manifold(problem, weights, weight))
+    parameters, facts = on_manifold(problem, weights)
     ignored = tuple(
         f"manifold does not enforce bounds, and {what}; use sdp"
-        for what in broken_bounds(problem, best.parameters)
+        for what in broken_bounds(problem, parameters)
     )
-    return Estimate.of(problem, "manifold", best.parameters, weights, facts=best.facts, warnings=ignored)
+    return Estimate.of(problem, "manifold", parameters, weights, facts=facts, warnings=ignored)
 
 
-def on_manifold(problem: Problem, weights: Array, prior_weight: float) -> FeasibleFit:
-    """The optimum for a weight of the prior."""
-    target = Target.of(problem, weights, prior_weight)
+def on_manifold(problem: Problem, weights: Array) -> tuple[Array, dict[str, float]]:
+    """The optimum of the target, shape (p,), and the number of steps to it."""
+    target = Target.of(problem, weights)
     point, steps = descend(ManifoldPoint.near(problem, target), target)
-    facts = {"iterations": steps, "prior_weight": prior_weight}
-    return FeasibleFit(point.parameters, problem.cost(point.parameters, weights), facts)
+    return point.parameters, {"iterations": steps}
 
 
 @dataclass(frozen=True)

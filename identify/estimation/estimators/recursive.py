@@ -21,8 +21,6 @@ from heft.identify.information.memory import checked_memory, remembered
 
 __all__ = ["recursive"]
 
-PRIOR_WEIGHT = 1.0  # as the prior's spread has it: on-line there is time for one search only
-
 
 def recursive(problem: Problem, *, memory_s: float = np.inf, feasible: bool = False) -> Estimate:
     """The on-line estimate after the last row; with `feasible`, on the manifold (see `manifold`).
@@ -45,7 +43,7 @@ def recursive(problem: Problem, *, memory_s: float = np.inf, feasible: bool = Fa
         problem = replace(problem, information=information)
     weights = weights_of(problem)
     if feasible:
-        parameters = on_manifold(problem, weights, PRIOR_WEIGHT).parameters
+        parameters, _ = on_manifold(problem, weights)
     else:
         parameters = closest_to_prior(problem, weights)
     return Estimate.of(

@@ -7,21 +7,21 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.cone import ConeProgram, svec
-from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS, pseudo_inertia
+from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS, pseudo_inertia, transform_matrix
 from heft.identify.errors import ProblemError
 from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, FeasibleSet, Margin
-from heft.identify.estimation.constrained.prior_weight import FeasibleFit, choose_prior_weight
 from heft.identify.estimation.constrained.solve import solve
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.estimate import Estimate
-from heft.identify.estimation.estimators.correct import correct_base
-from heft.identify.estimation.least_squares import closest_to_prior, weights_of
+from heft.identify.estimation.least_squares import weights_of
 from heft.identify.estimation.problem import Problem
 
 __all__ = ["sdp"]
 
 BESIDE = 1e-2  # weight of the target's prior beside the log-det divergence: joint terms have no other
+ALIKE = 1.0  # squared standard deviations of the data, by which bodies without a prior may fit worse than the best
 
 
 def sdp(
@@ -29,49 +29,67 @@ def sdp(
     *,
     prior: Literal["euclidean", "logdet"] = "euclidean",
     margin: float = DEFAULT_MARGIN.relative,
-    prior_weight: float | None = None,
+    prior_weight: float = 1.0,
 ) -> Estimate:
-    """The consistent parameters that fit best, and closest to the prior among those that fit alike.
+    """The consistent parameters that data and prior make most probable (`Target`), by one cone program.
 
-    `prior` chooses the distance: squared differences in the prior's metric, or the log-det
-    divergence tr(J0^-1 J) - log det J per link, which does not depend on frames and units and keeps links
-    from the border. `margin` is relative to each link's mass and size. `prior_weight` None: 1 for the
-    divergence; for differences as much as the prior's spread says and the data allow (`choose_prior_weight`); with
-    weights that are not the noise's, no more than correcting least squares afterwards (003, Eq. 55) costs.
+    prior          its distance: squared differences in the prior's metric, or the log-det divergence tr(J0^-1 J) -
+                   log det J per link, which does not depend on frames and units and keeps links from the border
+    margin         relative to each link's mass and size
+    prior_weight   times what the prior's spread says; 0: least squares inside the feasible set (003, Eq. 74), and the
+                   prior only where every fit is alike
+
+    Without a prior the most compact robot is taken among those that fit alike.
     """
     if prior not in ("euclidean", "logdet"):
         raise ProblemError(f"sdp: no prior {prior!r}; there are euclidean and logdet")
+    if prior_weight < 0:
+        raise ProblemError(f"sdp: prior_weight {prior_weight:g} must not be negative; 1 is usual, 0 for none")
     weights = weights_of(problem)
     feasible = FeasibleSet(problem, Margin(margin))
-    spent = 0.0
+    divergence = prior_weight if prior == "logdet" else 0.0
+    target = Target.of(problem, weights, BESIDE if divergence else prior_weight)
 
-    def solved(weight: float, divergence: float = 0.0) -> FeasibleFit:
-        nonlocal spent
+    def build(target: Target, unit: float) -> ConeProgram:
+        program = ConeProgram(len(problem.layout))
+        program.quadratic(2 * sp.identity(len(problem.layout)))
+        if divergence:
+            _add_logdet(program, problem, target, divergence / unit**2)
+        feasible.demand(program, target.spread, target.best, unit)
+        return program
 
-        def build(target: Target, unit: float) -> ConeProgram:
-            program = ConeProgram(len(problem.layout))
-            program.quadratic(2 * sp.identity(len(problem.layout)))
-            if divergence:
-                _add_logdet(program, problem, target, divergence / unit**2)
-            feasible.demand(program, target.spread, target.best, unit)
-            return program
+    parameters, facts = solve(problem, target, build)
+    if problem.prior is None:
+        parameters, more = _compact(problem, feasible, target, parameters)
+        facts = {name: value + more[name] for name, value in facts.items()}
+    return Estimate.of(problem, "sdp", parameters, weights, facts=facts | {"prior_weight": prior_weight})
 
-        parameters, facts = solve(problem, Target.of(problem, weights, weight), build)
-        spent += facts["solver_s"]
-        facts |= {"prior_weight": divergence or weight, "solver_s": spent}
-        return FeasibleFit(parameters, problem.cost(parameters, weights), facts)
 
-    def corrected() -> float:
-        base = problem.base.matrix @ closest_to_prior(problem, weights)
-        return problem.cost(correct_base(problem, base, Margin(margin))[0], weights)
+def _compact(
+    problem: Problem, feasible: FeasibleSet, target: Target, fittest: Array
+) -> tuple[Array, dict[str, float]]:
+    """The smallest robot of those that fit like the fittest, shape (p,): least mass and second moments.
 
-    if prior == "logdet":
-        best = solved(BESIDE, 1.0 if prior_weight is None else prior_weight)
-    elif prior_weight is not None:
-        best = solved(prior_weight)
-    else:
-        best = choose_prior_weight(problem, weights, solved, corrected)
-    return Estimate.of(problem, "sdp", best.parameters, weights, facts=best.facts)
+    Minimises the sum over links of m + tr(Sigma) / size^2, with Sigma about the middle of the link's extent.
+    """
+    least = float(np.linalg.norm(np.linalg.solve(target.spread, fittest - target.best)))
+    p = len(problem.layout)
+    small = np.zeros(p)
+    for link in problem.layout.links:
+        middle = np.mean(problem.extents[link], axis=0) if link in problem.extents else np.zeros(3)
+        away = transform_matrix(np.eye(3), -middle)  # Sigma's trace is half that of the inertia
+        trace = (away[4] + away[6] + away[9]) / 2
+        small[problem.layout.link(link)] = np.eye(10)[0] + trace / problem.sizes[link] ** 2
+
+    def build(target: Target, unit: float) -> ConeProgram:
+        program = ConeProgram(p)
+        program.linear(small @ target.spread / unit, slice(0, p))
+        feasible.demand(program, target.spread, target.best, unit)
+        reach = np.sqrt(least**2 + ALIKE) / unit
+        program.second_order(np.vstack([np.zeros(p), np.eye(p)]), np.append(reach, np.zeros(p)))
+        return program
+
+    return solve(problem, target, build)
 
 
 def _add_logdet(program: ConeProgram, problem: Problem, target: Target, weight: float) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
-from scipy.linalg import eigvalsh
 from scipy.special import chdtrc
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
-from heft.identify.bodies.pseudo_inertia import pseudo_inertia, transform, transform_matrix
-from heft.identify.bodies.robot_chart import LinkChart
+from heft.identify.bodies.prior_spread import body_metric
+from heft.identify.bodies.pseudo_inertia import transform, transform_matrix
 from heft.identify.errors import ModelError
 from heft.identify.estimation.carried import Carried
 from heft.identify.payload.bare_hand.identified_hand import IdentifiedHand
@@ -21,22 +22,26 @@ __all__ = ["carried_by"]
 CONTRADICTED = 1e-4  # chance of a hand that is as far from the file if its spread is right
 
 
-def carried_by(robot: Robot, hand: IdentifiedHand, prior: Array | None, spread: PriorSpread) -> Carried:
-    """The hand in the frame of its link, with what `prior` (p,) and the robot's file say about it."""
+def carried_by(
+    robot: Robot, hand: IdentifiedHand, prior: Array | None, spread: PriorSpread, sizes: Mapping[str, float]
+) -> Carried:
+    """The hand in the frame of its link, with what `prior` (p,) and the robot's file say about it.
+
+    `sizes` are the links' half lengths [m].
+    """
     link, pose = frame_on_link(robot, "sensor")
     to_link = transform_matrix(pose[:3, :3], pose[:3, 3])
     values, vectors = np.linalg.eigh(hand.precision)
     factor = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T @ np.linalg.inv(to_link)
+    size = sizes[link]
     plain = Carried(link, to_link @ hand.ten, factor)
     whole = None if prior is None else prior[Layout(robot.parameter_names).link(link)]
     known = None if whole is None else _in_file(robot, link, whole)
-    chart = None if known is None else LinkChart.about(known, spread.inertia)
-    if known is None or chart is None:
+    if known is None:
         return plain
-    metric = chart.body(np.zeros(10))[1]
+    metric = body_metric(known, spread.inertia, size)
     mean, root = plain.posterior(known, metric)
-    ratios = eigvalsh(pseudo_inertia(mean), pseudo_inertia(known))
-    squares = float((np.log(np.maximum(ratios, 1e-12)) ** 2).sum()) / chart.spread**2
+    squares = float((np.linalg.solve(metric, mean - known) ** 2).sum())
     informed = 10.0 - float((np.linalg.solve(metric, root) ** 2).sum())
     if chdtrc(max(informed, 1.0), squares) > CONTRADICTED:
         return Carried(link, plain.ten, factor, known)
