@@ -16,7 +16,15 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
 JointTerm = Literal[
-    "drive_inertia", "viscous", "coulomb", "offset", "coulomb_asymmetry", "stribeck", "load_friction"
+    "drive_inertia",
+    "viscous",
+    "coulomb",
+    "offset",
+    "coulomb_asymmetry",
+    "stribeck",
+    "load_friction",
+    "viscous_temperature",
+    "coulomb_temperature",
 ]
 
 

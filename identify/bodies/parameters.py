@@ -46,6 +46,8 @@ JOINT_TERMS: Mapping[str, JointTerm] = {
         JointTerm("coulomb_asymmetry", "N m", False),
         JointTerm("stribeck", "N m", True),
         JointTerm("load_friction", "-", True),
+        JointTerm("viscous_temperature", "N m s/(rad K)", False),
+        JointTerm("coulomb_temperature", "N m/K", False),
     )
 }
 

@@ -16,6 +16,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
+from heft.identify.data.temperature import Temperature
 from heft.identify.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Dataset:
     q, tau   joint positions [rad, m] and torques [N m, N], shape (T, n)
     dq       measured velocities [rad/s, m/s], shape (T, n), or None: from positions
     wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), NaN where it is not known; or None
+    temperature   of the joints, or None where nothing measured it
     source   where the data come from
     notes    what was noticed on the way, with numbers
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
@@ -55,6 +57,7 @@ class Dataset:
     wrench_stream: str = "wrench"
     removed: Mapping[str, int] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
+    temperature: Temperature | None = None
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -86,14 +89,19 @@ class Dataset:
         tau: ArrayLike,
         dq: ArrayLike | None = None,
         wrench: ArrayLike | None = None,
+        temperature: ArrayLike | None = None,
     ) -> Dataset:
-        """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6)."""
+        """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6).
+
+        `temperature` [K] (T, n) is that of the joints.
+        """
         return cls(
             np.asarray(t, dtype=np.float64),
             np.asarray(q),
             np.asarray(tau),
             None if dq is None else np.asarray(dq),
             None if wrench is None else np.asarray(wrench),
+            temperature=None if temperature is None else Temperature(np.asarray(t), np.asarray(temperature)),
         )
 
     @classmethod
@@ -145,6 +153,8 @@ class Dataset:
                 digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
                 for start in range(0, len(value), 65536):
                     digest.update(np.ascontiguousarray(value[start : start + 65536]).data)
+        if self.temperature is not None:
+            digest.update(np.column_stack([self.temperature.t, self.temperature.kelvin]).data)
         return digest.hexdigest()
 
     def between(self, start_s: float, stop_s: float) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.data import RowBlock
+from heft.identify.data import Dataset, RowBlock
 from heft.identify.information.fit_data import FitData
 from heft.identify.robot import Robot
+from heft.identify.robot.regressor.drives import REFERENCE_K
 
 __all__ = ["FrictionRows"]
 
@@ -29,6 +31,7 @@ class FrictionRows:
     velocity   [rad/s, m/s], shape (K, n); NaN for joints without viscous friction
     rest       torque less the links' [N m, N], shape (K, n)
     load       torque of the prior's links [N m, N], shape (K, n), or None
+    warmth     temperature over that of reference [K], shape (K, n), or None where nothing measured it
     drives     drive columns of each joint, n of shape (K, d)
     """
 
@@ -38,6 +41,7 @@ class FrictionRows:
     velocity: Array
     rest: Array
     load: Array | None
+    warmth: Array | None
     drives: tuple[Array, ...]
 
     @classmethod
@@ -60,6 +64,7 @@ class FrictionRows:
             velocity=np.where(viscous >= 0, table[:, viscous], np.nan),
             rest=np.concatenate([block.torque - block.predict(links) for block in blocks]),
             load=load,
+            warmth=_warmth(data.datasets, blocks),
             drives=tuple(table[:, part] for part in parts),
         )
 
@@ -78,6 +83,20 @@ def _first_rows(block: RowBlock, count: int) -> RowBlock:
         keep=block.keep[seen],
         rates=block.rates[seen],
     )
+
+
+def _warmth(datasets: Sequence[Dataset], blocks: Sequence[RowBlock]) -> Array | None:
+    """T - T_0 at the rows of consecutive blocks [K], shape (K, n); None where a dataset has no temperature."""
+    parts, number, last = [], 0, -np.inf
+    for block in blocks:
+        if block.time[0] <= last or block.time[0] > datasets[number].t[-1]:  # the next dataset's
+            number += 1
+        last = float(block.time[-1])
+        temperature = datasets[number].temperature
+        if temperature is None:
+            return None
+        parts.append(temperature.at(block.time).T - REFERENCE_K)
+    return np.concatenate(parts)
 
 
 def _drive_part(robot: Robot, joint: int) -> slice:

@@ -14,6 +14,7 @@ from heft.identify.estimation.friction.choice import JointFriction
 from heft.identify.estimation.friction.friction_rows import FrictionRows
 from heft.identify.estimation.friction.held_out import HeldOut
 from heft.identify.estimation.friction.shapes import RowFilter, shape
+from heft.identify.robot.regressor.drives import TEMPERATURE_TERMS
 
 __all__ = ["JointSearch"]
 
@@ -26,6 +27,7 @@ FEWEST_ROWS = 20  # of a joint, per column
 STEPS = 6  # changes of one joint
 FURTHER = ("coulomb_asymmetry", "stribeck", "load_friction")
 SHAPES = ("coulomb", *FURTHER)  # terms whose column depends on the smoothing velocity
+LEAST_WARMING = 1.0  # [K] between the coldest and the warmest row
 OCTAVES = range(-3, 7)  # of a velocity about the robot's own
 FASTEST = 0.5  # of the joint's top speed: above, tanh is a straight line
 APART = 2.0  # Stribeck velocity over smoothing velocity, at least
@@ -47,6 +49,7 @@ class JointSearch:
         self._target = rows.rest[:, number]
         self._velocity = rows.velocity[:, number]
         self._load = None if rows.load is None else rows.load[:, number]
+        self._warmth = None if rows.warmth is None else rows.warmth[:, number]
         self._shapes: dict[Key, Array] = {}
 
     def chosen(self) -> JointFriction:
@@ -109,23 +112,28 @@ class JointSearch:
             is_own = "stribeck" in friction.terms and speed == friction.stribeck_velocity
             if APART * friction.smoothing_velocity <= speed <= fastest and not is_own:
                 changes.append(replace(_with(friction, "stribeck"), stribeck_velocity=speed))
-        for term in ("coulomb_asymmetry", "load_friction"):
-            if term not in friction.terms and not (term == "load_friction" and self._load is None):
-                changes.append(_with(friction, term))
+        further = ["coulomb_asymmetry", *([] if self._load is None else ["load_friction"])]
+        if self._warmth is not None and np.ptp(self._warmth[self._used]) > LEAST_WARMING:
+            further += TEMPERATURE_TERMS
+        changes += [_with(friction, term) for term in further if term not in friction.terms]
         return changes
 
     def _columns(self, frictions: Sequence[JointFriction]) -> tuple[Array, list[tuple[int, ...]]]:
         """All columns that any of the frictions has, the target last, and the columns of each."""
         keys = [[_key(term, friction) for term in (*self._names, *friction.added)] for friction in frictions]
         made = {key: number for number, key in enumerate(dict.fromkeys(key for one in keys for key in one))}
-        self._filter_shapes([key for key in made if key[0] in SHAPES])
+        self._filter_shapes([key for key in made if key[0] in SHAPES])  # before columns that are made of them
         columns = [self._column(key)[self._used] for key in made]
         index = [tuple(made[key] for key in one) for one in keys]
         return np.column_stack([*columns, self._target[self._used]]), index
 
     def _column(self, key: Key) -> Array:
         """One column at all rows: the rows' own, and the change from it where a velocity is another."""
-        term = key[0]
+        term, smoothing, _ = key
+        if term in TEMPERATURE_TERMS and term not in self._names:  # slow: it passes the filter as it is
+            assert self._warmth is not None
+            beside = ("coulomb", smoothing, 0.0) if term == "coulomb_temperature" else ("viscous", 0.0, 0.0)
+            return self._warmth * self._column(beside)
         if term not in self._names:
             return self._shapes[key]
         own = self._drive[:, self._names.index(term)]
@@ -232,7 +240,7 @@ def _with(friction: JointFriction, term: str) -> JointFriction:
 
 def _key(term: str, friction: JointFriction) -> Key:
     """What a term's column depends on."""
-    smoothing = friction.smoothing_velocity if term in SHAPES else 0.0
+    smoothing = friction.smoothing_velocity if term in (*SHAPES, "coulomb_temperature") else 0.0
     return term, smoothing, friction.stribeck_velocity if term == "stribeck" else 0.0
 
 

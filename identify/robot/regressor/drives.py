@@ -13,10 +13,13 @@ from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.parameters import JOINT_TERMS
 from heft.identify.errors import ModelError
 
-__all__ = ["DEFAULT_TERMS", "MOTOR_TERMS", "Column", "Drives"]
+__all__ = ["DEFAULT_TERMS", "MOTOR_TERMS", "REFERENCE_K", "TEMPERATURE_TERMS", "Column", "Drives"]
 
 DEFAULT_TERMS = ("drive_inertia", "viscous", "coulomb", "offset")
 MOTOR_TERMS = ("drive_inertia", "viscous", "coulomb")  # of a motor that turns with several joints
+
+REFERENCE_K = 298.15  # friction's other terms are those at this temperature
+TEMPERATURE_TERMS = ("viscous_temperature", "coulomb_temperature")
 
 _SIGNALS = {
     "viscous": 0,
@@ -47,9 +50,11 @@ class Drives:
         + coulomb_asymmetry_j |tanh(v / v_s)|
         + stribeck_j tanh(v / v_s) exp(-(v / v_stribeck)^2)
         + load_friction_j |rigid-body torque of the prior| tanh(v / v_s)
+        + (T - T_0) (viscous_temperature_j v + coulomb_temperature_j tanh(v / v_s))
         + sum_k C_kj (drive_inertia_m theta''_k + viscous_m theta'_k + coulomb_m tanh(theta'_k / v_s))
 
-    with v the joint's velocity [rad/s, m/s]; only the terms that the joint has, and the last line only for
+    with v the joint's velocity [rad/s, m/s], T its temperature and T_0 = `REFERENCE_K`, which T is where nothing
+    measured it; only the terms that the joint has, and the last line only for
     motors k that turn with several joints.
 
     joint_terms         terms of each joint, n tuples
@@ -117,18 +122,25 @@ class Drives:
         """True when a column depends on the prior's rigid-body torque."""
         return "load_friction" in self.terms
 
-    def signals(self, dq: Array, ddq: Array) -> Array:
+    @property
+    def uses_temperature(self) -> bool:
+        """True when a column depends on the joints' temperature."""
+        return bool(set(TEMPERATURE_TERMS) & set(self.terms))
+
+    def signals(self, dq: Array, ddq: Array, warmth: Array | None = None) -> Array:
         """What the columns are made of, from velocity and acceleration (n, T): shape (1 + 5 n + 3 k, T).
 
         A row of ones, then for all joints v, tanh(v / v_s), |tanh|, the Stribeck shape and q'', then per
-        coupled motor theta'', theta' and its tanh. Rows that no term asks for stay zero.
+        coupled motor theta'', theta' and its tanh. Rows that no term asks for stay zero. Where a term asks for the
+        temperature, v and tanh times `warmth`, T - T_0 [K] (n, T), follow: 2 n rows more, zero where it is None.
         """
         n, length = dq.shape
-        signals = np.zeros((1 + 5 * n + 3 * len(self.coupled), length))
+        plain = 1 + 5 * n + 3 * len(self.coupled)
+        signals = np.zeros((plain + (2 * n if self.uses_temperature else 0), length))
         signals[0] = 1.0
         signals[1 : 1 + n] = dq
         tanh = signals[1 + n : 1 + 2 * n]
-        if {"coulomb", "coulomb_asymmetry", "stribeck", "load_friction"} & set(self.terms):
+        if set(self.terms) - {"drive_inertia", "viscous", "offset", "viscous_temperature"}:
             np.tanh(dq / self.smoothing_velocity[:, None], out=tanh)
         if "coulomb_asymmetry" in self.terms:
             np.abs(tanh, out=signals[1 + 2 * n : 1 + 3 * n])
@@ -140,13 +152,19 @@ class Drives:
             signals[first] = self.coupling[k] @ ddq
             signals[first + 1] = speed
             signals[first + 2] = np.tanh(speed / self.smoothing_velocity[k])
+        if self.uses_temperature and warmth is not None:
+            signals[plain : plain + n] = warmth * dq
+            signals[plain + n :] = warmth * tanh
         return signals
 
     def columns(self, joint: int) -> tuple[Column, ...]:
         """The drive columns in one joint's row, in the order of the parameters."""
         n, columns = len(self.joints), []
         for term in self.joint_terms[joint]:
-            signal = 0 if term == "offset" else 1 + _SIGNALS[term] * n + joint
+            if term in TEMPERATURE_TERMS:
+                signal = 1 + 5 * n + 3 * len(self.coupled) + TEMPERATURE_TERMS.index(term) * n + joint
+            else:
+                signal = 0 if term == "offset" else 1 + _SIGNALS[term] * n + joint
             columns.append(Column(f"{self.joints[joint]}.{term}", signal, by_load=term == "load_friction"))
         for slot, k in enumerate(self.coupled):
             for kind, term in enumerate(MOTOR_TERMS):
