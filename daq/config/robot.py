@@ -17,7 +17,15 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
 JointTerm = Literal[
-    "drive_inertia", "viscous", "coulomb", "offset", "coulomb_asymmetry", "stribeck", "load_friction"
+    "drive_inertia",
+    "viscous",
+    "coulomb",
+    "offset",
+    "coulomb_asymmetry",
+    "stribeck",
+    "load_friction",
+    "viscous_temperature",
+    "coulomb_temperature",
 ]
 
 
@@ -27,6 +35,7 @@ class JointConfig(Model):
     joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
     Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
     `motor_viscous` and `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
+    `terms` are this joint's own, instead of the robot's; with them its friction is not chosen from data.
     """
 
     position: tuple[float, float]
@@ -44,6 +53,7 @@ class JointConfig(Model):
     motor_coulomb: NonNegative = 0.0
     smoothing_velocity: Positive = 0.02
     stribeck_velocity: Positive = 0.1
+    terms: tuple[JointTerm, ...] | None = None
 
     @field_validator("position")
     @classmethod
@@ -96,10 +106,11 @@ class RobotConfig(Model):
 
     `hand` is the body that a grasped object becomes part of, `flange` the site or frame that payloads are reported
     in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
-    (fingers). `terms` are the joint terms that are identified. `coupling` (n, n) maps joint to motor coordinates,
-    both on the joint's side of the gear: theta = C q, joint torque = C' motor torque. `total_mass` [kg] is what a
-    scale or the data sheet says, as bounds. `prior_spread` says how far all of this may be off,
-    `constraints` what is known exactly.
+    (fingers). `terms` are the joint terms that are identified; with `friction: auto` further friction terms and the
+    velocities of friction are chosen from the data where they predict better, with `file` all is as said here.
+    `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the gear: theta = C q, joint
+    torque = C' motor torque. `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says
+    how far all of this may be off, `constraints` what is known exactly.
     """
 
     path: Path
@@ -115,6 +126,7 @@ class RobotConfig(Model):
     hand: str | None = None
     locked: tuple[str, ...] = ()
     terms: tuple[JointTerm, ...] = ("drive_inertia", "viscous", "coulomb", "offset")
+    friction: Literal["auto", "file"] = "auto"
     coupling: tuple[tuple[float, ...], ...] | None = None
     total_mass: tuple[NonNegative, Positive] | None = None
     prior_spread: PriorSpreadConfig = PriorSpreadConfig()

@@ -47,6 +47,8 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
         console.print(line, markup=False)
     if any(origin.rows for origin in result.provenance.data):
         console.print(_rows(result), markup=False)
+    if result.friction is not None:
+        console.print(f"friction {result.friction}", markup=False)
     console.print(f"torque error: fit {100 * result.fit.total:.2f} %", end="")
     if result.validation is None:
         console.print("; no validation: give a motion that the fit has not seen (--validate FILE)")

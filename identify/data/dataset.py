@@ -18,6 +18,7 @@ from heft.identify.data.cleaning import cleaned
 from heft.identify.data.known_load import KnownLoad
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
+from heft.identify.data.temperature import Temperature
 from heft.identify.errors import DataError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Dataset:
     q, tau   joint positions [rad, m] and torques [N m, N], shape (T, n)
     dq       measured velocities [rad/s, m/s], shape (T, n), or None: from positions
     wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), NaN where it is not known; or None
+    temperature   of the joints, or None where nothing measured it
     source   where the data come from
     notes    what was noticed on the way, with numbers
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
@@ -62,6 +64,7 @@ class Dataset:
     sent: Mapping[str, int] = field(default_factory=dict)
     part_of: str = ""
     load: KnownLoad | None = None
+    temperature: Temperature | None = None
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -90,11 +93,12 @@ class Dataset:
         tau: ArrayLike,
         dq: ArrayLike | None = None,
         wrench: ArrayLike | None = None,
+        temperature: ArrayLike | None = None,
     ) -> Dataset:
         """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6).
 
         They are treated as recordings are: rows that cannot be used are left out, counted (`removed`) and told
-        (`notes`); see `heft.identify.data.cleaning`.
+        (`notes`); see `heft.identify.data.cleaning`. `temperature` [K] (T, n) is that of the joints.
         """
         given = {"q": q, "tau": tau, "dq": dq, "wrench": wrench}
         stamps = np.asarray(t, dtype=np.float64)
@@ -109,6 +113,7 @@ class Dataset:
             notes=clean.notes,
             removed=clean.removed,
             sent={"arrays": len(stamps)} if clean.removed else {},
+            temperature=None if temperature is None else Temperature(stamps, np.asarray(temperature)),
         )
 
     @classmethod
@@ -181,6 +186,8 @@ class Dataset:
                     digest.update(np.ascontiguousarray(value[start : start + 65536]).data)
         if self.load is not None:
             digest.update(np.array(self.load.numbers).data)
+        if self.temperature is not None:
+            digest.update(np.column_stack([self.temperature.t, self.temperature.kelvin]).data)
         return digest.hexdigest()
 
     def between(self, start_s: float, stop_s: float) -> Dataset:

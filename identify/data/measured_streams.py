@@ -14,6 +14,7 @@ __all__ = [
     "JointTorques",
     "measuring",
     "motion_stream",
+    "temperature_stream",
     "torque_streams",
     "wrench_streams",
 ]
@@ -45,6 +46,11 @@ def motion_stream(streams: Iterable[Stream], robot: Robot, torque: Stream | None
 def wrench_streams(streams: Iterable[Stream]) -> list[Stream]:
     """Streams that measure all six components of a wrench."""
     return [s for s in streams if s.role is Role.MEASURED and {c.name for c in s.columns} >= set(WRENCH)]
+
+
+def temperature_stream(streams: Iterable[Stream], robot: Robot) -> Stream | None:
+    """The first stream that measures temperatures of all joints."""
+    return next(iter(measuring(streams, "temperature", robot.joints)), None)
 
 
 class JointPositions:

@@ -20,11 +20,13 @@ from heft.identify.data.measured_streams import (
     JointPositions,
     JointTorques,
     motion_stream,
+    temperature_stream,
     torque_streams,
     wrench_streams,
 )
 from heft.identify.data.resampling import at_instants
 from heft.identify.data.stream_series import Series, read_series
+from heft.identify.data.temperature import Temperature
 from heft.identify.errors import DataError
 from heft.identify.robot import Robot
 
@@ -53,6 +55,7 @@ class RecordedSignals(TypedDict):
     wrench_stream: str
     removed: Mapping[str, int]
     sent: Mapping[str, int]
+    temperature: Temperature | None
 
 
 def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> RecordedSignals:
@@ -95,6 +98,7 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
         wrench_stream="" if force is None else force.name,
         removed=removed,
         sent={one.name: one.sent for one in series},
+        temperature=_temperature(recording, robot, t[0]),
     )
 
 
@@ -125,6 +129,18 @@ def _wrench(recording: Recording) -> tuple[Series | None, list[str]]:
         except DataError as exc:
             refused.append(f"{stream.name} is not used: {exc}")
     return None, refused
+
+
+def _temperature(recording: Recording, robot: Robot, start_s: float) -> Temperature | None:
+    """Of the joints, on a time that begins at host time `start_s` [s]; None where no stream has all of them."""
+    stream = temperature_stream(recording.streams.values(), robot)
+    if stream is None:
+        return None
+    try:
+        series = read_series(recording, stream, [f"{joint}.temperature" for joint in robot.joints])
+    except DataError:  # a part of a recording may hold no two samples of it
+        return None
+    return Temperature(series.t - start_s, series.values)
 
 
 def _at(t: Array, force: Series) -> Array:

@@ -13,6 +13,7 @@ from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.estimators.essential import essential_parameters
+from heft.identify.estimation.friction import FrictionChoice
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
 from heft.identify.result.base_values import BaseValues
@@ -44,12 +45,14 @@ def assemble(
     *,
     configuration: Mapping[str, Any],
     tradeoff: Tradeoff | None = None,
+    friction: FrictionChoice | None = None,
     wrist: WristFindings | None = None,
 ) -> Result:
     """The result of an estimate and its assessment.
 
     configuration   of the fit, as plain JSON values, for the result's provenance
     tradeoff        what other cut-offs would have cost
+    friction        that was chosen for each joint
     wrist           what the wrist sensor adds; None for a robot without one
     """
     base, uncertainty = problem.base, assessment.uncertainty
@@ -73,6 +76,7 @@ def assemble(
         weights=estimate.weights,
         processing=data.processing,
         tradeoff=tradeoff,
+        friction=friction,
         provenance=Provenance.of(data, configuration),
         prior=problem.prior,
         delays={delay.stream: delay for delay in delays},
@@ -85,6 +89,7 @@ def assemble(
             *data.notes,
             *(() if wrist is None else wrist.notes),
             *(() if problem.carried is None else problem.carried.notes),
+            *(() if friction is None else friction.warnings),
             *assessment.warnings,
             *estimate.warnings,
             *estimate_warnings(problem, estimate, error, condition_number),

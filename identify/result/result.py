@@ -23,6 +23,7 @@ from heft.identify.data import Dataset, Processing, filtered_rows
 from heft.identify.errors import HeftError, ResultError
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
+from heft.identify.estimation.friction import FrictionChoice
 from heft.identify.information.reduction import Information, reduce
 from heft.identify.result.base_values import BaseValues
 from heft.identify.result.identified_model import IdentifiedModel
@@ -73,6 +74,7 @@ class Result(IdentifiedModel):
     weights            on the squared residuals of each joint, shape (n,)
     processing         filter and derivatives: other data are treated alike
     tradeoff           what other cut-offs would have cost; None where the data were too short for an estimate of it
+    friction           terms and velocities of each joint's friction, and what they are worth; None in older files
     delays             taken out before the fit, by stream: other data are treated alike; where several recordings have
                        their own, the mean
     recordings         what each of several recordings has of its own: torque offsets, delay, known load
@@ -91,6 +93,7 @@ class Result(IdentifiedModel):
     processing: Processing
     provenance: Provenance
     tradeoff: Tradeoff | None = None
+    friction: FrictionChoice | None = None
     delays: Mapping[str, Delay] = field(default_factory=dict)
     recordings: tuple[RecordingTerms, ...] = ()
     intervals: Mapping[str, Interval] = field(default_factory=dict)
@@ -227,6 +230,7 @@ class Result(IdentifiedModel):
             "facts": dict(self.facts),
             "processing": self.processing.to_dict(),
             "tradeoff": None if self.tradeoff is None else self.tradeoff.to_dict(),
+            "friction": None if self.friction is None else self.friction.to_dict(),
             "provenance": self.provenance.to_dict(),
             "robot": self.robot.to_dict(),
         }
@@ -254,6 +258,7 @@ class Result(IdentifiedModel):
                 processing=Processing.from_dict(data["processing"]),
                 provenance=Provenance.from_dict(data["provenance"]),
                 tradeoff=Tradeoff.from_dict(data["tradeoff"]) if data.get("tradeoff") else None,
+                friction=FrictionChoice.from_dict(data["friction"]) if data.get("friction") else None,
                 intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
                 delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
                 recordings=tuple(RecordingTerms.from_dict(one) for one in data.get("recordings", ())),

@@ -147,7 +147,10 @@ class TestTx40:
     def result(cls) -> Result:
         data = recording("staubli_tx40.npz")
         robot = Robot.load(CONFIGS / "tx40.yaml")
-        return fit(robot, Dataset.from_arrays(data["t"], data["q"], data["tau"]), cutoff_hz=20.0)
+        # The source's friction: Coulomb and viscous.
+        return fit(
+            robot, Dataset.from_arrays(data["t"], data["q"], data["tau"]), cutoff_hz=20.0, friction="file"
+        )
 
     def test_the_fit(self, result) -> None:
         assert result.fit.total < 0.055

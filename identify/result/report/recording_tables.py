@@ -51,6 +51,7 @@ def provenance_section(result: Result, evidence: Evidence) -> str:
             f"{plain(processing.cutoff_hz, 3)} Hz, zero phase; derivatives: {processing.derivative}",
         ),
         ("Joint terms", ", ".join(result.robot.terms).replace("_", " ") or "none"),
+        *([] if result.friction is None else [("Friction", str(result.friction))]),
     ]
     items += [
         (f"Data {i}", f"{one.source}, {count(one.samples)} samples, {one.duration_s:.1f} s, hash {one.hash}")

@@ -127,6 +127,20 @@ def test_streams_sampled_at_other_instants(arm: Robot, written: Callable[..., Pa
     assert np.abs(data.tau - wave).max() < 1e-6  # at the same instants, not 0.4 ms off
 
 
+def test_temperatures_of_the_joints_come_along(arm: Robot, session: Session, harmonic) -> None:  # type: ignore[no-untyped-def]
+    t = np.arange(COUNT) * 1e-3
+    session.add(MOTION, t, harmonic(t)[1][:, [1, 0, 2]])
+    session.add(CURRENT, t, harmonic(t, seed=9)[1])
+    slow = t[::100]
+    warm = 300.0 + np.column_stack([slow, 2 * slow, 0 * slow])
+    session.add(stream("arm.temperature", "temperature", "K"), slow, warm)
+    session.segment("excitation", "identification", 1.0, 4.0)
+    data = Dataset.from_recording(session.finish(), arm)
+    assert data.temperature is not None
+    found = data.temperature.at(np.array([0.0, 2.0]))  # 1 s and 3 s after the recording's begin
+    np.testing.assert_allclose(found, [[301.0, 303.0], [302.0, 306.0], [300.0, 300.0]], atol=0.01)
+
+
 def test_invalid_samples_are_left_out(arm: Robot, written: Callable[..., Path]) -> None:
     data = Dataset.from_recording(written(invalid=(2000, 2001, 2002)), arm)
     assert len(data) == pytest.approx(2997, abs=1)
