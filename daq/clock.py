@@ -295,7 +295,8 @@ async def at_once(clock: Clock, jobs: Sequence[Coroutine[Any, Any, None]]) -> No
     The caller may be a participant: it sleeps meanwhile, so that time goes on.
     """
     if len(jobs) == 1:
-        return await jobs[0]
+        await jobs[0]
+        return
     tasks = [asyncio.create_task(job) for job in jobs]
     try:
         while not all(task.done() for task in tasks):

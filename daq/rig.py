@@ -134,8 +134,8 @@ def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
     robot, given = config.robot, config.simulation.model
     if robot.model is None and given is None:
         raise ConfigError(
-            f"{config.path}: simulation.model: missing, and the robot's file has no model; the simulated plant needs an "
-            "MJCF file: name one that lies beside this file"
+            f"{config.path}: simulation.model: missing, and the robot's file has no model; the simulated plant needs "
+            "an MJCF file: name one that lies beside this file"
         )
     model = robot.model_file if given is None else config.path.parent / given
     if not model.is_file():

@@ -155,7 +155,9 @@ def load_rig(path: Path | str) -> RigConfig:
 def _device(path: Path, name: str, options: dict[str, Any]) -> DeviceConfig:
     kind, joints = options.pop("kind"), options.pop("joints", None)
     if joints is not None and not (isinstance(joints, list) and joints):
-        raise ConfigError(f"{path}: devices.{name}.joints: give a list of the robot's joints, or leave it out")
+        raise ConfigError(
+            f"{path}: devices.{name}.joints: give a list of the robot's joints, or leave it out"
+        )
     try:
         model = driver_options(kind)
     except OptionError as exc:
@@ -215,7 +217,9 @@ def _check_joints(path: Path, devices: dict[str, DeviceConfig], robot: RobotConf
         for joint in joints:
             if joint not in robot.axes or joints.count(joint) > 1:
                 what = "no joint of the robot" if joint not in robot.axes else "there twice"
-                raise ConfigError(f"{where}.joints: {joint} is {what}; name some of {', '.join(robot.axes)}, once each")
+                raise ConfigError(
+                    f"{where}.joints: {joint} is {what}; name some of {', '.join(robot.axes)}, once each"
+                )
         if not moves_axes(device.kind):
             continue
         for joint in joints:

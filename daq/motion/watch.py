@@ -23,7 +23,7 @@ __all__ = ["Watch"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _JointColumns:
-    """Where a stream has positions and velocities, and of which joints: theirs, or those of the motors that move them."""
+    """Where a stream has positions and velocities, and of which joints: theirs, or of the motors that move them."""
 
     position: NDArray[np.intp]
     velocity: NDArray[np.intp]
@@ -181,9 +181,7 @@ class Watch:
                 )
         self._judge_tracking(block, position, joints)
 
-    def _judge_tracking(
-        self, block: Block, position: NDArray[np.float64], joints: NDArray[np.intp]
-    ) -> None:
+    def _judge_tracking(self, block: Block, position: NDArray[np.float64], joints: NDArray[np.intp]) -> None:
         self._judged_ns = max(self._judged_ns, int(block.host_ns[-1]))
         reference = self._reference(block.host_ns)
         if reference is None:
@@ -194,8 +192,9 @@ class Watch:
         self.worst_tracking = max(self.worst_tracking, worst)
         if worst > self._bounds.tracking_error:
             row, column = np.unravel_index(int(np.argmax(error)), error.shape)
+            axis = self._axes[joints[column]]
             raise SafetyStop(
-                f"{block.stream.name}: {self._axes[joints[column]]} is {error[row, column]:.4f} rad away from its setpoint, bound "
+                f"{block.stream.name}: {axis} is {error[row, column]:.4f} rad away from its setpoint, bound "
                 f"{self._bounds.tracking_error:g} rad; is the arm blocked, or the payload too heavy?"
             )
 

@@ -149,7 +149,7 @@ class Plant(ABC):
     def _ask_movers(
         self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
-        """Motor torques from t on (n,), whose drives are on (n,), and the setpoints in force (3 n,); q, v: of the motors."""
+        """Motor torques from t on (n,), whose drives are on (n,), setpoints in force (3 n,); q, v: of the motors."""
         n = len(self.axes)
         torque, on, reference = np.zeros(n), np.zeros(n, dtype=np.bool_), np.zeros((3, n))
         for mover, motors in self._movers:

@@ -4,7 +4,8 @@
     a      = a_d + kd v_e + kp q_e + ki integral of q_e,   q_e = q_d - q,   v_e = v_d - v
 
 It knows nothing of the true parameters or of a grasped object, so it makes the errors that a real drive makes; like a
-real drive it integrates them away at rest. Where motors move several joints, q is C^-1 theta and motor torque C^-T torque.
+real drive it integrates them away at rest. Where motors move several joints, q = C^-1 theta and the motors' torque is
+C^-T times that.
 """
 
 from __future__ import annotations

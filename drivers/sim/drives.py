@@ -176,11 +176,7 @@ class SimDrives(SimDevice, Actuator):
         every = np.full(len(known.joints), float(bandwidth_hz.mean()))
         every[self._places] = bandwidth_hz
         law = ComputedTorque(known, read_structure(known), every, period_s)
-        return (
-            law
-            if len(self._places) == len(every)
-            else PartialLaw(law, self._places, self.world.present)
-        )
+        return law if len(self._places) == len(every) else PartialLaw(law, self._places, self.world.present)
 
     # -- measurement --------------------------------------------------------------------------------------------------
 

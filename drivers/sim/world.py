@@ -37,8 +37,8 @@ _BRAKE_HZ = 20.0  # how stiff a brake is
 class WorldOptions(Options):
     """The plant of a simulated rig."""
 
-    #: MJCF or URDF file of the arm, beside the rig's file, for a robot that is given by DH rows; its bodies are the links,
-    #: in frames of the convention. Left out: the robot's own model.
+    #: MJCF or URDF file of the arm, beside the rig's file, for a robot that is given by DH rows; its bodies are the
+    #: links, in frames of the convention. Left out: the robot's own model.
     model: Path | None = None
     #: Longest integration step [s]. Halving it moves no identified parameter by 0.01 of its standard deviation.
     step_s: Annotated[float, Field(gt=0, le=0.01)] = 0.001

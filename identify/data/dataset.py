@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.deflection import Deflection
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
 from heft.identify.errors import DataError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Dataset"]
 
 FEWEST = 16  # samples
-TABLES = ("q", "tau", "dq", "wrench")
+TABLES = ("q", "tau", "dq", "wrench", "motor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,9 @@ class Dataset:
     q, tau   joint positions [rad, m] and torques [N m, N], shape (T, n)
     dq       measured velocities [rad/s, m/s], shape (T, n), or None: from positions
     wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), NaN where it is not known; or None
+    motor    positions of the motors as those of the joints [rad, m], shape (T, n), where encoders on the links measure
+             q: velocities and accelerations come from it; or None: from q
+    deflection   how links and motors differ, where both are measured
     source   where the data come from
     notes    what was noticed on the way, with numbers
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
@@ -55,13 +59,21 @@ class Dataset:
     wrench_stream: str = "wrench"
     removed: Mapping[str, int] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
+    motor: NDArray[Any] | None = None
+    deflection: Deflection | None = None
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
         object.__setattr__(self, "t", t)
         if t.ndim != 1 or len(t) < FEWEST:
             raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
-        for name, width in (("q", None), ("tau", self.joints), ("dq", self.joints), ("wrench", 6)):
+        for name, width in (
+            ("q", None),
+            ("tau", self.joints),
+            ("dq", self.joints),
+            ("motor", self.joints),
+            ("wrench", 6),
+        ):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _table(name, value, len(t), width))
@@ -73,7 +85,7 @@ class Dataset:
                 f"time does not increase: t[{where + 1}] = {t[where + 1]!r} s follows {t[where]!r} s; "
                 "sort the samples by time and leave out repeated ones"
             )
-        for name in ("q", "tau", "dq"):
+        for name in ("q", "tau", "dq", "motor"):
             value = getattr(self, name)
             if value is not None:
                 _finite(name, value)
@@ -86,14 +98,19 @@ class Dataset:
         tau: ArrayLike,
         dq: ArrayLike | None = None,
         wrench: ArrayLike | None = None,
+        motor: ArrayLike | None = None,
     ) -> Dataset:
-        """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6)."""
+        """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6).
+
+        `motor` [rad] (T, n): positions of the motors as those of the joints, where q was measured on the links.
+        """
         return cls(
             np.asarray(t, dtype=np.float64),
             np.asarray(q),
             np.asarray(tau),
             None if dq is None else np.asarray(dq),
             None if wrench is None else np.asarray(wrench),
+            motor=None if motor is None else np.asarray(motor),
         )
 
     @classmethod
@@ -139,7 +156,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """Hash of all numbers: equal data have equal ones."""
         digest = hashlib.blake2b(digest_size=16)
-        for name in ("t", "q", "tau", "dq", "wrench"):
+        for name in ("t", *TABLES):
             value = getattr(self, name)
             if value is not None:
                 digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
@@ -169,6 +186,15 @@ class Dataset:
         q = self._on_grid(self.q, piece, step_s, start, stop)
         return q, None if self.dq is None else self._on_grid(self.dq, piece, step_s, start, stop)
 
+    def turning(self, piece: Piece, step_s: float, start: int, stop: int) -> Array | None:
+        """`motor` at samples start .. stop - 1 of a piece's grid: (n, stop - start); None where q is all there is."""
+        return None if self.motor is None else self._on_grid(self.motor, piece, step_s, start, stop)
+
+    @property
+    def turned(self) -> NDArray[Any]:
+        """The positions that velocities and accelerations come from [rad, m], shape (T, n)."""
+        return self.q if self.motor is None else self.motor
+
     def torque(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
         """tau at samples start .. stop - 1 of a piece's grid: (n, stop - start)."""
         return self._on_grid(self.tau, piece, step_s, start, stop)
@@ -195,15 +221,9 @@ class Dataset:
     def _part(self, low: int, high: int) -> Dataset:
         """Samples low .. high - 1; views, not copies."""
         part = slice(low, high)
-        dq, wrench = self.dq, self.wrench
-        return replace(
-            self,
-            t=self.t[part],
-            q=self.q[part],
-            tau=self.tau[part],
-            dq=None if dq is None else dq[part],
-            wrench=None if wrench is None else wrench[part],
-        )
+        tables = {name: getattr(self, name) for name in TABLES}
+        cut: dict[str, Any] = {name: table[part] for name, table in tables.items() if table is not None}
+        return replace(self, t=self.t[part], **cut)
 
 
 def _table(name: str, value: ArrayLike, length: int, width: int | None) -> NDArray[Any]:

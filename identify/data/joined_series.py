@@ -19,7 +19,7 @@ __all__ = ["JoinedSeries", "read_source"]
 
 @dataclass(frozen=True)
 class JoinedSeries:
-    """Stamps [s] (N,), values of the measured joints or motors in the robot's order (N, m), and the series behind them."""
+    """Stamps [s] (N,), values of the measured joints or motors in the robot's order (N, m), and what they came from."""
 
     name: str
     t: Array

@@ -14,7 +14,9 @@ import numpy as np
 from heft.daq.recording import Recording
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.deflection import Deflection
 from heft.identify.data.joined_series import JoinedSeries, read_source
+from heft.identify.data.link_positions import link_positions
 from heft.identify.data.measured_streams import (
     WRENCH,
     JointSource,
@@ -52,6 +54,8 @@ class RecordedSignals(TypedDict):
     wrench_stream: str
     removed: Mapping[str, int]
     sent: Mapping[str, int]
+    motor: Array | None
+    deflection: Deflection | None
 
 
 def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> RecordedSignals:
@@ -59,8 +63,8 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
 
     Torque is measured as such, or current times gear and torque constant. Positions come from the devices that also
     tell of torque, where they tell of both: one clock. Motors that move several joints are turned into these. Where
-    several devices have a part of the arm each, they are read at the instants of the first. Invalid samples are left
-    out.
+    several devices have a part of the arm each, they are read at the instants of the first. Positions are those of
+    encoders on the links, where there are any beside the motors'. Invalid samples are left out.
     """
     path = recording.path
     motion, torque = _joint_sources(recording, robot)
@@ -71,20 +75,30 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
         inside |= (q.t >= start) & (q.t < end)
     torques, near = at_instants(q.t, tau.t, torque.of_joints(tau.values, robot))
     rows = near & inside
+    positions = motion.of_joints(q.values, robot)
+    links = link_positions(recording, robot, q.t, positions, torques, rows, q.name)
+    if links.positions is not None:
+        rows &= links.known
     if not rows.any():
         raise DataError(
             f"{path}: no sample of {q.name} and {tau.name} for {use or IDENTIFICATION}; was a device off?"
         )
     t = q.t[rows]
     force, refused = _wrench(recording)
-    series = [*q.parts, *tau.parts, *([] if force is None else [force])]
-    notes += [*dict.fromkeys(note for one in series for note in one.notes), *refused]
+    series = [*q.parts, *tau.parts, *links.series, *([] if force is None else [force])]
+    notes += [*dict.fromkeys(note for one in series for note in one.notes), *refused, *links.notes]
+    if (motion.motors or torque.motors) and np.array_equal(robot.drives.coupling, np.eye(len(robot.joints))):
+        notes.append(
+            f"{q.name}, {tau.name} are of motors, and the robot's file has no `coupling`: each is taken for its joint"
+        )
     notes += [*_losses(path, intervals, q, tau, t), *_endings(intervals, series)]
     removed = {f"{one.name}: {why}": n for one in series for why, n in one.removed.items() if n}
     removed |= {"outside the segments": int((~inside).sum()), "without torque": int((inside & ~near).sum())}
+    if links.positions is not None:
+        removed["without a link's position"] = int((inside & near & ~links.known).sum())
     return RecordedSignals(
         t=t - t[0],
-        q=motion.of_joints(q.values[rows], robot),
+        q=(positions if links.positions is None else links.positions)[rows],
         tau=torques[rows],
         wrench=None if force is None else _at(t, force),
         source=str(path),
@@ -94,6 +108,8 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
         wrench_stream="" if force is None else force.name,
         removed=removed,
         sent={one.name: one.sent for one in series},
+        motor=None if links.positions is None else positions[rows],
+        deflection=links.deflection,
     )
 
 
@@ -107,7 +123,8 @@ def _joint_sources(recording: Recording, robot: Robot) -> tuple[JointSource, Joi
                 f"{recording.path}: no stream with {quantity} of all joints ({', '.join(robot.joints)}); "
                 f"it has {', '.join(recording.streams)}: is this the right robot?"
             )
-    assert motion is not None and torque is not None
+    assert motion is not None
+    assert torque is not None
     return motion, torque
 
 

@@ -58,6 +58,9 @@ def filtered_rows(
             stop = min(start + length, last * decimation + half + 1)
             q, dq = data.motion(piece, step, start - motion.half, stop + motion.half)
             position, velocity, acceleration = motion.apply(q)
+            motor = data.turning(piece, step, start - motion.half, stop + motion.half)
+            if motor is not None:
+                _, velocity, acceleration = motion.apply(motor)
             if dq is not None:
                 velocity, acceleration, _ = motion.apply(dq)
             inner = data.torque(piece, step, start + lag, stop + lag)

@@ -76,6 +76,7 @@ def assemble(
         provenance=Provenance.of(data, configuration),
         prior=problem.prior,
         delays={delay.stream: delay for delay in delays},
+        deflections=tuple(one.deflection for one in data.datasets if one.deflection is not None),
         intervals=assessment.intervals | ({} if wrist is None else dict(wrist.intervals)),
         feasible=estimate.feasible,
         facts=assessment.facts

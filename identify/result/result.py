@@ -19,6 +19,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.interval import Interval
 from heft.identify.data import Dataset, Processing, filtered_rows
+from heft.identify.data.deflection import Deflection
 from heft.identify.errors import HeftError, ResultError
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
@@ -75,6 +76,7 @@ class Result(IdentifiedModel):
     delays             taken out before the fit, by stream: other data are treated alike
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
+    deflections        how far encoders on the links differ from those on the motors, for each dataset that has both
     feasible           whether plain least squares was consistent by itself, where the method tests it
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
@@ -90,6 +92,7 @@ class Result(IdentifiedModel):
     tradeoff: Tradeoff | None = None
     delays: Mapping[str, Delay] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    deflections: tuple[Deflection, ...] = ()
     validation: RelativeError | None = None
     feasible: bool | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
@@ -184,6 +187,7 @@ class Result(IdentifiedModel):
             "certainty": self.certainty,
             "intervals": {name: interval.to_dict() for name, interval in self.intervals.items()},
             "delays": {stream: delay.to_dict() for stream, delay in self.delays.items()},
+            "deflections": [one.to_dict() for one in self.deflections],
             "fit": self.fit.to_dict(),
             "validation": None if self.validation is None else self.validation.to_dict(),
             "weights": self.weights.tolist(),
@@ -220,6 +224,7 @@ class Result(IdentifiedModel):
                 tradeoff=Tradeoff.from_dict(data["tradeoff"]) if data.get("tradeoff") else None,
                 intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
                 delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
+                deflections=tuple(Deflection.from_dict(one) for one in data.get("deflections", ())),
                 prior=None if data["prior"] is None else layout.pack(data["prior"]),
                 validation=None
                 if data["validation"] is None

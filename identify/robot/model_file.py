@@ -129,7 +129,7 @@ def _build(path: Path) -> pin.Model:
 
 
 def _refuse_tied(path: Path, locked: Sequence[str]) -> None:
-    """Raise `ModelError` for a joint that moves with another one (`mimic` in URDF, `equality` in MJCF), unless both are locked.
+    """Raise `ModelError` for a joint that moves with another one (`mimic`, MJCF's `equality`), unless both are locked.
 
     A row of the regression is the torque of one joint that moves by itself. Read as such, a joint that is tied to
     another would get a row and parameters of its own, though no torque of it was ever measured.
@@ -147,16 +147,12 @@ def _refuse_tied(path: Path, locked: Sequence[str]) -> None:
     ]
     for slave, master in tied:
         if free := [name for name in (slave, master) if name is not None and name not in locked]:
-            what = (
-                "is held by an equality"
-                if master is None
-                else f"moves with {master} ({path.suffix} mimic or equality)"
-            )
+            both = " and ".join(name for name in (slave, master) if name is not None)
+            what = "is held by an equality" if master is None else f"moves with {master} (mimic or equality)"
             raise ModelError(
-                f"{path.name}: joint {slave} {what}, and {' and '.join(free)} "
-                f"{'is' if len(free) == 1 else 'are'} not locked: only joints that move by themselves can be identified; "
-                f"name {' and '.join(dict.fromkeys(n for n in (slave, master) if n))} under `locked` (fingers), or, where a "
-                "motor of its own moves it, take the tie out of the file"
+                f"{path.name}: joint {slave} {what}, and {' and '.join(free)} {'is' if len(free) == 1 else 'are'} not "
+                f"locked: only joints that move by themselves can be identified; name {both} under `locked` (fingers), "
+                "or, where a motor of its own moves it, take the tie out of the file"
             )
 
 

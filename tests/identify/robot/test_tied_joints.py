@@ -18,16 +18,15 @@ _INERTIAL = (
 def urdf(folder: Path, mimic: str = '<mimic joint="finger1" multiplier="-1"/>') -> Path:
     """A swinging arm with two fingers, of which the second follows the first."""
     links = "".join(f'<link name="{name}">{_INERTIAL}</link>' for name in ("arm", "left", "right"))
-    limit = '<limit lower="-1" upper="1" effort="10" velocity="1"/>'
-    path = folder / "hand.urdf"
-    path.write_text(
-        f'<robot name="hand"><link name="base"/>{links}'
-        f'<joint name="swing" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>{limit}</joint>'
-        f'<joint name="finger1" type="prismatic"><parent link="arm"/><child link="left"/><axis xyz="0 1 0"/>{limit}</joint>'
-        f'<joint name="finger2" type="prismatic"><parent link="arm"/><child link="right"/><axis xyz="0 1 0"/>{limit}{mimic}'
-        "</joint></robot>",
-        encoding="utf-8",
+    limit = '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="10" velocity="1"/>'
+    joints = [("swing", "revolute", "base", "arm", ""), ("finger1", "prismatic", "arm", "left", "")]
+    joints += [("finger2", "prismatic", "arm", "right", mimic)]
+    tree = "".join(
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{limit}{tie}</joint>'
+        for name, kind, parent, child, tie in joints
     )
+    path = folder / "hand.urdf"
+    path.write_text(f'<robot name="hand"><link name="base"/>{links}{tree}</robot>', encoding="utf-8")
     return path
 
 
@@ -59,8 +58,8 @@ def test_an_equality_of_mjcf_is_the_same(tmp_path: Path) -> None:
     body = '<inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>'
     path = tmp_path / "hand.xml"
     path.write_text(
-        f'<mujoco><worldbody><body name="a"><joint name="one"/>{body}<body name="b"><joint name="two"/>{body}</body></body>'
-        '</worldbody><equality><joint joint1="two" joint2="one"/></equality></mujoco>',
+        f'<mujoco><worldbody><body name="a"><joint name="one"/>{body}<body name="b"><joint name="two"/>{body}'
+        '</body></body></worldbody><equality><joint joint1="two" joint2="one"/></equality></mujoco>',
         encoding="utf-8",
     )
     with pytest.raises(ModelError, match="joint two moves with one"):
