@@ -167,13 +167,14 @@ def wrench_streams(streams: Iterable[Stream]) -> list[Stream]:
 
 
 class JointPositions:
-    """Positions of the joints out of one stream that measures all of them, or all of their motors."""
+    """Positions of the joints out of one stream that measures all of them, or all motors; `names` of its columns."""
 
     def __init__(self, stream: Stream, robot: Robot) -> None:
         source = _source([stream], "position", robot)
         assert source is not None
         self._source, self._robot = source, robot
-        self._columns = stream.places(source.columns(source.joints, robot))
+        self.names = source.columns(source.joints, robot)
+        self._columns = stream.places(self.names)
 
     def of(self, values: Array) -> Array:
         """[rad, m] (N, n) from a stream's values in SI units (N, k)."""
@@ -181,13 +182,14 @@ class JointPositions:
 
 
 class JointTorques:
-    """Torques of the joints out of one stream that measures them, those of the motors, or currents."""
+    """Torques of the joints out of one stream of torques, of motor torques, or of currents; `names` of its columns."""
 
     def __init__(self, stream: Stream, robot: Robot) -> None:
         source = torque_source([stream], robot)
         assert source is not None
         self._source, self._robot = source, robot
-        self._columns = stream.places(source.columns(source.joints, robot))
+        self.names = source.columns(source.joints, robot)
+        self._columns = stream.places(self.names)
 
     def of(self, values: Array) -> Array:
         """[N m, N] (N, n) from a stream's values in SI units (N, k)."""
