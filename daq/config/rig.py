@@ -207,6 +207,11 @@ def _target(where: str, fault: Any, devices: dict[str, DeviceConfig], robot: Rob
         name = getattr(fault, key, None)
         if name is not None and name not in known:
             raise ConfigError(f"{where}.{key}: there is no {name!r} in this rig; one of {', '.join(known)}")
+    own, joint = devices[fault.device].joints, getattr(fault, "joint", None)
+    if own is not None and joint is not None and joint not in own:
+        raise ConfigError(
+            f"{where}.joint: {joint} is none of {fault.device}'s joints; one of {', '.join(own)}"
+        )
 
 
 def _check_joints(path: Path, devices: dict[str, DeviceConfig], robot: RobotConfig) -> None:
