@@ -20,7 +20,7 @@ from heft.identify.robot import Robot
 __all__ = ["LinkPositions", "link_positions"]
 
 LINK_BRIDGED_S = 0.1  # over which the deflection of a joint is interpolated
-FEWEST_LINKS = 1000  # samples that a deflection is estimated from
+FEWEST_LINKS = 200  # samples that a deflection is estimated from: 20 in each block of time
 ZEROS_APART = 0.01  # [rad, m] between encoders of a joint that are worth a word
 
 
