@@ -48,7 +48,7 @@ class Arm:
     @property
     def name(self) -> str:
         """Of its device, or of all of them."""
-        return "+".join(self.devices)
+        return "_".join(self.devices)
 
     async def arm(self) -> None:
         """Drives on, one device after the other, holding where they are; raises what the first that refuses raises."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
 from heft.identify.data.deflection import Deflection
+from heft.identify.data.filters import Differentiator
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
 from heft.identify.errors import DataError
@@ -185,6 +186,22 @@ class Dataset:
         """q and dq at samples start .. stop - 1 of a piece's grid: each (n, stop - start)."""
         q = self._on_grid(self.q, piece, step_s, start, stop)
         return q, None if self.dq is None else self._on_grid(self.dq, piece, step_s, start, stop)
+
+    def kinematics(
+        self, piece: Piece, step_s: float, start: int, stop: int, motion: Differentiator
+    ) -> tuple[Array, Array, Array]:
+        """Smoothed position, velocity and acceleration at samples start .. stop - 1 of a piece's grid, (n, K) each.
+
+        Velocity and acceleration come from measured velocities, else from the motors, else from the positions.
+        """
+        around = (piece, step_s, start - motion.half, stop + motion.half)
+        q, dq = self.motion(*around)
+        position, velocity, acceleration = motion.apply(q)
+        if dq is not None:
+            velocity, acceleration, _ = motion.apply(dq)
+        elif (turned := self.turning(*around)) is not None:
+            _, velocity, acceleration = motion.apply(turned)
+        return position, velocity, acceleration
 
     def turning(self, piece: Piece, step_s: float, start: int, stop: int) -> Array | None:
         """`motor` at samples start .. stop - 1 of a piece's grid: (n, stop - start); None where q is all there is."""

@@ -56,13 +56,7 @@ def filtered_rows(
         open_rows = np.zeros((0, width))
         for start in range(first * decimation - half, last * decimation + half + 1, length):
             stop = min(start + length, last * decimation + half + 1)
-            q, dq = data.motion(piece, step, start - motion.half, stop + motion.half)
-            position, velocity, acceleration = motion.apply(q)
-            motor = data.turning(piece, step, start - motion.half, stop + motion.half)
-            if motor is not None:
-                _, velocity, acceleration = motion.apply(motor)
-            if dq is not None:
-                velocity, acceleration, _ = motion.apply(dq)
+            position, velocity, acceleration = data.kinematics(piece, step, start, stop, motion)
             inner = data.torque(piece, step, start + lag, stop + lag)
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
             reached = min(last, (stop - 1 + half) // decimation)

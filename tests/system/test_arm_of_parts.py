@@ -35,7 +35,7 @@ def test_two_devices_move_as_one_arm_and_are_read_as_one(tmp_path: Path) -> None
     assert code == 0
     recording = Recording.open(file)
     shoulder, wrist = (recording.columns(f"{name}.motion") for name in ("shoulder", "wrist"))
-    sent = recording.columns("shoulder+wrist.sent")
+    sent = recording.columns("shoulder_wrist.sent")
     assert np.allclose(sent.quantity("position")[-1], SWAY["move"]["to"])
     end = np.concatenate([one.quantity("position")[-200] for one in (shoulder, wrist)])
     assert np.allclose(end, SWAY["move"]["to"], atol=0.01)

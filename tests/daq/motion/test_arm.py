@@ -57,7 +57,7 @@ def stand(tmp_path: Path) -> tuple[Arm, Drives, Drives, SimulatedClock]:
 
 async def test_positions_of_motors_become_those_of_joints(stand: tuple[Arm, Drives, Drives, Any]) -> None:
     arm, *_ = stand
-    assert arm.name == "shoulder+wrist"
+    assert arm.name == "shoulder_wrist"
     assert np.allclose(
         await arm.position(), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     )  # joint 6 is motor 6 less joint 5

@@ -80,7 +80,7 @@ def test_joints_are_commanded_and_motors_are_recorded(
     assert np.allclose(first, [0.0, 0.2, 0.3], atol=0.01)  # motor 6 turns with joints 5 and 6
     assert np.allclose(last, [0.1, 0.6, 0.2], atol=0.03)
     assert np.allclose(shoulder.quantity("position")[-1], GOAL[:3], atol=0.03)
-    sent = recording.columns("shoulder+wrist.sent")  # setpoints of the joints, all together
+    sent = recording.columns("shoulder_wrist.sent")  # setpoints of the joints, all together
     assert np.allclose(sent.quantity("position")[-1], GOAL)
     assert outcome["tracking_error"] < 0.1  # watched joint by joint
     assert {e.facts["device"] for e in recording.events if e.name == "drives_off"} == {"shoulder", "wrist"}
