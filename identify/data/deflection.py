@@ -84,13 +84,16 @@ def compare(
 ) -> Deflection:
     """How links and motors differ.
 
-    t             [s], increasing, shape (N,)
-    link, motor   positions of the joints at `places` [rad, m], shape (N, m)
-    torque        of the motors on these joints [N m, N], shape (N, m)
+    t        [s], increasing, shape (N,)
+    link     positions of the joints at `places` [rad, m], shape (N, m)
+    motor    positions of the motors as those of all joints [rad, m], shape (N, n)
+    torque   of the motors on all joints [N m, N], shape (N, n)
     """
-    velocity = np.gradient(motor, t, axis=0)
-    through = _smooth(t, torque - _drive_torque(robot, places, velocity, np.gradient(velocity, t, axis=0)))
-    apart = link - motor
+    places = list(places)
+    speed = np.gradient(motor, t, axis=0)
+    taken = _drive_torque(robot, places, speed, np.gradient(speed, t, axis=0))
+    through = _smooth(t, torque[:, places] - taken)
+    velocity, apart = speed[:, places], link - motor[:, places]
     blocks = np.array_split(np.arange(len(t)), BLOCKS)
     m = len(places)
     offset, slope, lag = np.zeros(m), np.zeros(m), np.zeros(m)
@@ -125,18 +128,19 @@ def follows(link: Array, motor: Array) -> NDArray[np.bool_]:
 
 
 def _drive_torque(robot: Robot, places: Sequence[int], velocity: Array, acceleration: Array) -> Array:
-    """What rotors and friction of the joints take by the robot's file [N m, N], shape (N, m)."""
-    torque = np.zeros_like(velocity)
+    """What rotors and friction take of the torque on some joints, by the robot's file [N m, N], shape (N, m).
+
+    velocity, acceleration   of the motors as those of all joints, shape (N, n)
+    """
+    torque = np.zeros((len(velocity), len(places)))
     if robot.prior is None:
         return torque
     known = dict(zip(robot.parameter_names, robot.prior, strict=True))
+    signals = robot.drives.signals(velocity.T, acceleration.T)
     for j, place in enumerate(places):
-        joint = robot.joints[place]
-        inertia, viscous, coulomb = (
-            known.get(f"{joint}.{term}", 0.0) for term in ("drive_inertia", "viscous", "coulomb")
-        )
-        torque[:, j] = inertia * acceleration[:, j] + viscous * velocity[:, j]
-        torque[:, j] += coulomb * np.tanh(velocity[:, j] / robot.drives.smoothing_velocity[place])
+        for column in robot.drives.columns(place):
+            if not column.by_load and not column.parameter.endswith(".offset"):
+                torque[:, j] += column.weight * known[column.parameter] * signals[column.signal]
     return torque
 
 

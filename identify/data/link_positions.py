@@ -67,16 +67,14 @@ def link_positions(
         return LinkPositions(
             notes=(f"{source.name} is not used: {len(stamps)} samples of it belong to this motion",)
         )
-    driven, near = at_instants(
-        stamps, t[used], np.concatenate([motor[:, places], torque[:, places]], axis=1)[used]
-    )
+    driven, near = at_instants(stamps, t[used], np.concatenate([motor, torque], axis=1)[used])
     if near.sum() < FEWEST_LINKS:
         return LinkPositions(
             notes=(f"{source.name} is not used: {near.sum()} samples of it are beside the motors'",)
         )
     stamps, values, driven = stamps[near], values[near], driven[near]
-    turned, through = driven[:, : len(places)], driven[:, len(places) :]
-    good = follows(values, turned)
+    turned, acting = np.split(driven, 2, axis=1)
+    good = follows(values, turned[:, places])
     if not good.all():
         strange = ", ".join(robot.joints[place] for place, fine in zip(places, good, strict=True) if not fine)
         notes.append(
@@ -86,9 +84,9 @@ def link_positions(
         if not good.any():
             return LinkPositions(notes=tuple(notes))
         places = [place for place, fine in zip(places, good, strict=True) if fine]
-        values, turned, through = values[:, good], turned[:, good], through[:, good]
-    report = compare(robot, places, stamps, values, turned, through, stream=source.name, motors=motors)
-    bent = values - turned + report.delay_s * np.gradient(turned, stamps, axis=0)
+        values = values[:, good]
+    report = compare(robot, places, stamps, values, turned, acting, stream=source.name, motors=motors)
+    bent = values - turned[:, places] + report.delay_s * np.gradient(turned[:, places], stamps, axis=0)
     positions = motor.copy()
     for column, place in enumerate(places):
         positions[:, place] += np.interp(t, stamps, bent[:, column])

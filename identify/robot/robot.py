@@ -178,6 +178,11 @@ class Robot:
         motor = np.asarray(current, dtype=np.float64) * (self.gear * self.torque_constant)
         return motor @ self.drives.coupling
 
+    def position_from_motors(self, angle: ArrayLike) -> Array:
+        """Joint positions [rad, m] from angles of motors before their gears [rad], both (T, n): C^-1 (angle / gear)."""
+        theta = np.asarray(angle, dtype=np.float64) / self.gear
+        return theta @ np.linalg.inv(self.drives.coupling).T
+
     def with_terms(self, terms: Sequence[str]) -> Robot:
         """The same robot with other joint terms; what the prior says of terms that stay is kept."""
         drives = replace(self.drives, terms=tuple(terms))

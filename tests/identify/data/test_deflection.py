@@ -56,9 +56,9 @@ def test_a_stiff_joint_has_no_stiffness_that_can_be_told(two: Robot) -> None:
 
 def test_a_file_and_back(two: Robot) -> None:
     t, link, motor, torque = measured()
-    found = compare(two, (1,), t, link[:, 1:], motor[:, 1:], torque[:, 1:], stream="a.b", motors="c.d")
+    found = compare(two, (1,), t, link[:, 1:], motor, torque, stream="a.b", motors="c.d")
     assert Deflection.from_dict(found.to_dict()) == found
-    stiff = compare(two, (1,), t, motor[:, 1:], motor[:, 1:], torque[:, 1:], stream="a.b", motors="c.d")
+    stiff = compare(two, (1,), t, motor[:, 1:], motor, torque, stream="a.b", motors="c.d")
     assert stiff.to_dict()["stiffness"] == [None]
     assert Deflection.from_dict(stiff.to_dict()) == stiff
 
@@ -82,17 +82,7 @@ def test_a_real_arm_bends() -> None:
         t = 0.004 * np.arange(len(link))
         assert follows(link, motor).tolist() == [True] * 3 + [False] * 3  # the wrist has none
         torque = runs[f"{run}__tau"] * runs["gear_ratio"]
-        three = slice(0, 3)
-        found = compare(
-            robot,
-            range(3),
-            t,
-            link[:, three],
-            motor[:, three],
-            torque[:, three],
-            stream="link",
-            motors="motor",
-        )
+        found = compare(robot, range(3), t, link[:, :3], motor, torque, stream="link", motors="motor")
         assert found.delay_s == pytest.approx(0.00285, abs=1e-4)
         assert min(found.rms) > 3e-5
         assert max(found.largest) < 1e-3
