@@ -77,6 +77,7 @@ def present(
         "rank": result.rank,
         "condition_number": result.condition_number,
         "total_mass": result.total_mass,
+        "deflections": [one.to_dict() for one in result.deflections],
         "warnings": list(result.warnings),
         "verdict": {"grade": found.grade, "headline": found.headline},
         "result": str(path),

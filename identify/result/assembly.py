@@ -81,6 +81,7 @@ def assemble(
         prior=problem.prior,
         delays={delay.stream: delay for delay in delays},
         recordings=assessment.recordings,
+        deflections=tuple(one.deflection for one in data.datasets if one.deflection is not None),
         intervals=assessment.intervals | ({} if wrist is None else dict(wrist.intervals)),
         feasible=estimate.feasible,
         facts=assessment.facts

@@ -20,6 +20,7 @@ from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.interval import Interval
 from heft.identify.certainty.recording_terms import RecordingTerms
 from heft.identify.data import Dataset, Processing, filtered_rows
+from heft.identify.data.deflection import Deflection
 from heft.identify.errors import HeftError, ResultError
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
@@ -80,6 +81,7 @@ class Result(IdentifiedModel):
     recordings         what each of several recordings has of its own: torque offsets, delay, known load
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
+    deflections        how far encoders on the links differ from those on the motors, for each dataset that has both
     feasible           whether plain least squares was consistent by itself, where the method tests it
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
@@ -97,6 +99,7 @@ class Result(IdentifiedModel):
     delays: Mapping[str, Delay] = field(default_factory=dict)
     recordings: tuple[RecordingTerms, ...] = ()
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    deflections: tuple[Deflection, ...] = ()
     validation: RelativeError | None = None
     feasible: bool | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
@@ -223,6 +226,7 @@ class Result(IdentifiedModel):
             "intervals": {name: interval.to_dict() for name, interval in self.intervals.items()},
             "delays": {stream: delay.to_dict() for stream, delay in self.delays.items()},
             "recordings": [one.to_dict() for one in self.recordings],
+            "deflections": [one.to_dict() for one in self.deflections],
             "fit": self.fit.to_dict(),
             "validation": None if self.validation is None else self.validation.to_dict(),
             "weights": self.weights.tolist(),
@@ -262,6 +266,7 @@ class Result(IdentifiedModel):
                 intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
                 delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
                 recordings=tuple(RecordingTerms.from_dict(one) for one in data.get("recordings", ())),
+                deflections=tuple(Deflection.from_dict(one) for one in data.get("deflections", ())),
                 prior=None if data["prior"] is None else layout.pack(data["prior"]),
                 validation=None
                 if data["validation"] is None
