@@ -117,7 +117,8 @@ def fit(
         raise DataError("no data; give at least one dataset")
 
     # Signals: cut-off, regression rows, delay of the torques.
-    processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
+    given = _given_processing(cutoff_hz, signals.processing)
+    processing, tradeoff = choose(robot, datasets, given, signals.common)
     fit_data = FitData.of(robot, datasets, processing, signals.common)
     problem_of = partial(
         Problem.of, robot, level=level, prior=prior, bounds=bounds, weighting=method.weighting
