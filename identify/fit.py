@@ -96,6 +96,7 @@ def fit(
 
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
+    from heft.identify.certainty.findings import findings
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.estimation.alignment import align
@@ -169,6 +170,9 @@ def fit(
         configuration=configuration,
         tradeoff=tradeoff,
         wrist=hand,
+        findings=findings(
+            alignment, answer, assessment, contradiction or ("" if hand is None else hand.doubt)
+        ),
     )
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 

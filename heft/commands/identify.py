@@ -63,7 +63,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Identify, print the model, write result.json and report.html; exit code 1 where the model is not consistent."""
+    """Identify, print the model, write result.json and report.html; exit code 1 where it is not fit for use."""
     if arguments.reproduce is not None:
         return _reproduce(arguments)
     if not arguments.files:
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         sys.stdout.write(json.dumps(summary) + "\n")
-    return ExitCode.DONE if result.consistent else ExitCode.NO
+    return ExitCode.NO if result.verdict.grade == "unfit" else ExitCode.DONE
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:

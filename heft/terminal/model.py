@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from heft.identify.bodies.parameters import Layout
@@ -14,8 +15,11 @@ from heft.identify.data.account import GRID, USED
 from heft.identify.estimation.cutoff import Tradeoff
 from heft.identify.result import Result
 from heft.identify.result.parameter_values import LinkParameters, Parameters
+from heft.identify.result.verdict import Verdict
 
-__all__ = ["describe_result"]
+__all__ = ["describe_result", "describe_verdict"]
+
+STYLES = {"good": "green", "care": "yellow", "unfit": "red"}
 
 
 def describe_result(result: Result, path: Path, console: Console) -> None:
@@ -55,6 +59,16 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     for warning in result.warnings:
         console.print(f"[yellow]![/] {warning}", markup=True)
     console.print(f"result    {path}", markup=False)
+
+
+def describe_verdict(verdict: Verdict, console: Console) -> None:
+    """Grade and headline, then the reasons, worst first."""
+    style = STYLES[verdict.grade]
+    console.print(f"verdict   [{style}]{verdict.grade}[/]: {escape(verdict.headline)}")
+    for number, reason in enumerate(verdict.reasons, start=1):
+        console.print(
+            f"  {number:2d}. [{STYLES[reason.severity]}]{reason.severity}[/]  {escape(reason.text)}"
+        )
 
 
 def _cutoff(found: Tradeoff) -> str:

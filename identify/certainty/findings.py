@@ -1,0 +1,37 @@
+"""What a fit finds out about its data and its model that the parameters alone do not tell."""
+
+from __future__ import annotations
+
+from heft.identify.certainty.assessment import Assessment
+from heft.identify.certainty.bound_costs import bound_costs
+from heft.identify.certainty.causes import find_causes
+from heft.identify.certainty.data_faults import data_faults
+from heft.identify.certainty.reason import Reason
+from heft.identify.estimation.alignment import Alignment
+from heft.identify.estimation.estimate import Estimate
+
+__all__ = ["findings"]
+
+
+def findings(
+    alignment: Alignment, estimate: Estimate, assessment: Assessment, wrist: str = ""
+) -> tuple[Reason, ...]:
+    """Reasons against an estimate that need the data: causes, faults of the data, costs of bounds, the model check.
+
+    wrist   what contradicts the wrist sensor, or why it is not believed; empty where nothing does
+    """
+    data, problem = alignment.data, alignment.problem
+    found = [*find_causes(data, problem), *data_faults(data), *bound_costs(problem, estimate)]
+    if assessment.unmodelled:
+        joints = "; ".join(str(one) for one in assessment.unmodelled)
+        text = f"the model does not hold for {joints}: friction of another form, elasticity or a wrong torque constant"
+        found.append(Reason("unmodelled", "care", text, 180.0 + len(assessment.unmodelled)))
+    if wrist:
+        found.append(Reason("wrist", "care", wrist, 300.0))
+    if alignment.lost_s is not None:
+        text = (
+            f"torques fit best {1e3 * alignment.lost_s:.0f} ms off, beyond the edge of the search: they are not of "
+            "this motion, or the stamps are wrong; correct them, or give the delay"
+        )
+        found.append(Reason("delay", "unfit", text, 320.0))
+    return tuple(found)
