@@ -243,7 +243,7 @@ class Result(IdentifiedModel):
                 feasible=data["feasible"],
                 facts=data["facts"],
                 warnings=tuple(data["warnings"]),
-                findings=tuple(Reason.from_dict(one) for one in data["findings"]),
+                findings=tuple(Reason.from_dict(one) for one in data.get("findings", ())),
             )
         except (KeyError, TypeError, ValueError, IndexError) as exc:
             if isinstance(exc, HeftError):

@@ -60,7 +60,8 @@ def objections(identified: IdentifiedModel) -> tuple[str, ...]:
         )
     verdict = identified.verdict
     if verdict is not None and verdict.grade == "unfit":
-        reasons += [one.text for one in verdict.reasons if one.severity == "unfit"]
+        worst = [one for one in verdict.reasons if one.severity == "unfit"]
+        reasons += [one.text for one in worst if at_full.ok or one.id not in ("inconsistent", "inertia-matrix")]
     return tuple(reasons)
 
 

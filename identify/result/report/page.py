@@ -95,7 +95,7 @@ def _verdict(result: Result, evidence: Evidence) -> str:
         f'<section id="verdict" class="verdict {judgement.grade}" aria-labelledby="verdict-title">'
         f'<p class="grade"><span aria-hidden="true">{SIGNS[judgement.grade]}</span> {WORDS[judgement.grade]}</p>'
         f'<h2 id="verdict-title">{text(judgement.headline)}</h2>{listed}'
-        f'<p class="count"><a href="#notes">{counted}</a></p></section>'
+        f'<p class="count">{counted}</p></section>'
         f'<ul class="tiles">{tiles}</ul><dl class="scope">{topics}</dl>'
     )
 
