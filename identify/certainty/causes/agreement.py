@@ -29,7 +29,7 @@ __all__ = ["Agreement", "Explained", "Known"]
 SAMPLES = 100.0  # that each joint counts for: rows of one motion are not independent, nor is the model exact
 FLOOR = 0.03  # of the torque: what is left below this is friction's detail, and tells nothing of causes
 START = 0.3  # relative residual that the search begins with
-DEGREES = 2.0  # of freedom: a file is as good as its spread says to a factor of two or so, link by link
+DEGREES = 0.5  # of freedom of a link's k: files are much better than their spread, or much worse
 ROUNDS, LESS_ROUNDS = 10, 4
 ROUNDING = 1e-10  # of each parameter's information: keeps the factorisation going
 

@@ -17,6 +17,7 @@ from heft.identify.robot import Robot
 __all__ = ["time_scale", "too_fast", "velocity_mismatch", "velocity_ratio"]
 
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0)
+STANDSTILL = 1e4  # times as long: motion without inertia
 LIKELY, CERTAIN = 10.0, 50.0  # nats
 MISMATCH = 0.2  # |log| of measured over differentiated velocity
 ALIKE = 0.15  # median deviation of that among joints
@@ -45,7 +46,9 @@ def time_scale(robot: Robot, known: Known, sample: MotionSample, now: Explained)
         costs[finer] = explained(finer).cost
     best = min(costs, key=lambda k: costs[k])
     better = now.cost - costs[best]
-    if better < LIKELY:
+    if (
+        better < LIKELY or explained(STANDSTILL).cost - costs[best] < LIKELY
+    ):  # accelerations may be noise alone
         return []
     rate = f"{1 / best:.2g} times" if best < 1 else f"one {best:.2g}th of"
     text = (

@@ -18,7 +18,8 @@ FARTHEST = 0.3  # of log gain, that one parabola is believed
 ROUNDS = 6
 LEAST_SHARE = 0.02  # of a joint's squared torque that the file must explain, for its gain to be told
 LEAST_COMMON, LEAST_ONE = 0.15, 0.4  # |log gain| that is worth a word: 16 %, 50 %
-LIKELY_COMMON, LIKELY_ONE = 2.0, 6.0  # nats better than gain 1: two standard deviations; one of n joints
+LIKELY_COMMON, LIKELY_ONE = 3.0, 6.0  # nats better than gain 1: 2.5 standard deviations; one of n joints
+SURE = 2.5  # standard deviations
 LARGE, CERTAIN = 0.5, 5.0  # |log gain| and nats from which the answer is not fit for use
 
 
@@ -69,7 +70,7 @@ def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list
         starts += [-1.0, *alone.tolist(), *([float(np.median(alone))] if len(alone) else [])]
     gain = _best(lambda g, near: agreement.explained(g, near), now, starts)
     likely = gain.better > (LIKELY_COMMON if gain.value > 0 else LIKELY_ONE)
-    if not likely or (gain.value > 0 and gain.size < max(LEAST_COMMON, 2 * gain.std)):
+    if not likely or (gain.value > 0 and gain.size < max(LEAST_COMMON, SURE * gain.std)):
         return []
     severity: Severity = "care"
     if gain.better > CERTAIN and (gain.value < 0 or gain.size > LARGE):
