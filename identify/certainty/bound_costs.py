@@ -79,7 +79,7 @@ def _signs(problem: Problem, answer: Estimate, least: float) -> list[tuple[float
                 term, term.replace("_", " ")
             )
             text = (
-                f"no negative {what} of {joint} costs {100 * share:.0f} % more squared residual (least squares: "
+                f"no negative {what} of {joint} costs {100 * share:.0f} % more squared residual (least squares has "
                 f"{base[k]:.3g} {unit_of(name)}): a sign, a torque constant or the friction model is wrong"
             )
             costs.append((share, text))

@@ -33,7 +33,7 @@ class _Gain:
 
     def __str__(self) -> str:
         low, high = (abs(self.value) * np.exp(sign * 2 * self.std) for sign in (-1, 1))
-        return f"{self.value:.3g} times (95 %: {low:.2g} to {high:.2g})"
+        return f"{self.value:.3g} times (95 % interval {low:.2g} to {high:.2g})"
 
     @property
     def size(self) -> float:
