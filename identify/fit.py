@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from heft.identify.errors import DataError, ProblemError
+from heft.identify.errors import DataError, ProblemError, SolverError
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -96,6 +96,7 @@ def fit(
 
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
+    from heft.identify.certainty.causes import find_causes
     from heft.identify.certainty.findings import findings
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
@@ -139,7 +140,11 @@ def fit(
     problem = replace(problem, inflation=scatter.inflation)
     alignment = replace(alignment, problem=problem)
 
-    answer = estimate(problem, method.name, **method.options)
+    try:
+        answer = estimate(problem, method.name, **method.options)
+    except SolverError as exc:
+        causes = find_causes(alignment.data, problem)
+        raise SolverError("; ".join([str(exc), *(one.text for one in causes[:1])])) from exc
     if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
         scatter = scatter_of(alignment, answer)
     assessment = assess(alignment, answer, scatter)

@@ -21,7 +21,7 @@ from heft.identify.estimation.problem import Bounds, Problem
 
 __all__ = ["bound_costs"]
 
-COSTLY = 0.05  # more squared residual than least squares leaves
+COSTLY = 0.05  # more squared residual than least squares leaves; what the prior's pull costs by chance comes on top
 NO_RESIDUAL = 1e-4  # of the torque: data without noise
 AT_BOUND = 1e-3  # of a bound's value
 MOST_SIGNS = 3  # joint terms that are named
@@ -35,21 +35,18 @@ def bound_costs(problem: Problem, answer: Estimate) -> list[Reason]:
     information = answer.information or problem.information
     least = float(answer.weights @ problem.residual_squares(answer.least_squares, information))
     whole = float(answer.weights @ problem.residual_squares(np.zeros(len(problem.layout)), information))
-    if not least > 0 or answer.cost / least - 1 <= COSTLY or answer.cost < NO_RESIDUAL**2 * whole:
+    rows = float(information.rows.sum())
+    chance = max(COSTLY, 2 * problem.inflation * answer.rank / max(rows - answer.rank, 1.0))
+    if not least > 0 or answer.cost / least - 1 <= chance or answer.cost < NO_RESIDUAL**2 * whole:
         return []
     rise = answer.cost / least - 1
     costs = (_signs(problem, answer, least) if problem.bounds.signs else []) + _masses(problem, answer, least)
     named = sum(share for share, _ in costs)
-    reasons = [
-        Reason(
-            "bound-cost", "care", f"{text}, at most {100 * COSTLY:.0f} % are chance", WEIGHT + min(share, 9.0)
-        )
-        for share, text in costs
-    ]
-    if rise - named > COSTLY:
+    reasons = [Reason("bound-cost", "care", text, WEIGHT + min(share, 9.0)) for share, text in costs]
+    if rise - named > chance:
         text = (
             f"bodies that can exist (level {problem.level}) near what the file says cost "
-            f"{100 * (rise - named):.0f} % more squared residual than least squares, at most {100 * COSTLY:.0f} % are "
+            f"{100 * (rise - named):.0f} % more squared residual than least squares, at most {100 * chance:.0f} % are "
             "chance: the model lacks something, a box or the prior's spread is too narrow, or the data are wrong"
         )
         reasons.append(Reason("bound-cost", "care", text, WEIGHT + min(rise - named, 9.0)))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.causes.agreement import Agreement, Explained
 from heft.identify.certainty.reason import Reason, Severity
 
-__all__ = ["common_gain", "file_gains", "joint_gain"]
+__all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain"]
 
 STEP = 0.1  # of log gain, for the parabola through three costs
 FARTHEST = 0.3  # of log gain, that one parabola is believed
@@ -105,6 +106,26 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
         text = f"the torque of {joint} {what} what the file and the other joints expect: {_usual(gain.value, 'its')}"
         reasons.append(Reason("joint-gain", severity, text, weight=1000 + gain.better))
     return reasons
+
+
+def driving_friction(agreement: Agreement, now: Explained, layout: Layout) -> list[Reason]:
+    """Whether friction drives most joints instead of braking them: the sign of torques, where no file tells it."""
+    powers = []
+    for gram, (joint, terms) in zip(agreement.grams, layout.joint_terms.items(), strict=False):
+        if not {"viscous", "coulomb"} <= set(terms) or not gram[-1, -1] > 0:
+            continue
+        speed, sign = terms["viscous"], terms["coulomb"]
+        braking = now.parameters[speed] * gram[speed, speed] + now.parameters[sign] * gram[speed, sign]
+        whole = float(np.sqrt(gram[speed, speed] * gram[-1, -1]))
+        powers.append((float(braking) / max(whole, 1e-300), joint))
+    driving = [joint for power, joint in powers if power < -LEAST_SHARE]
+    if not powers or len(driving) <= len(powers) / 2:
+        return []
+    text = (
+        f"friction drives {len(driving)} of {len(powers)} joints instead of braking them ({', '.join(driving)}): "
+        f"{_usual(-1.0, 'the')}"
+    )
+    return [Reason("torque-sign", "unfit", text, weight=1000.0 + len(driving))]
 
 
 def _best(

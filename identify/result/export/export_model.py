@@ -61,7 +61,9 @@ def objections(identified: IdentifiedModel) -> tuple[str, ...]:
     verdict = identified.verdict
     if verdict is not None and verdict.grade == "unfit":
         worst = [one for one in verdict.reasons if one.severity == "unfit"]
-        reasons += [one.text for one in worst if at_full.ok or one.id not in ("inconsistent", "inertia-matrix")]
+        reasons += [
+            one.text for one in worst if at_full.ok or one.id not in ("inconsistent", "inertia-matrix")
+        ]
     return tuple(reasons)
 
 
