@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write what is asked for; exit code 1 where the model should not be used and is not forced."""
+    """Write what is asked for; exit code 1 where it is a model that should not be used and is not forced."""
     asked: tuple[tuple[Format, Path | None], ...] = (("urdf", arguments.urdf), ("mjcf", arguments.mjcf))
     models = {format: path for format, path in asked if path is not None}
     if not models and arguments.csv is None and arguments.yaml is None:
@@ -48,8 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--into goes with one of --urdf and --mjcf")
     result = load(arguments.result)
     reasons = objections(result)
-    unfit = result.verdict.grade == "unfit"
-    if reasons and (models or unfit) and not arguments.force:
+    if reasons and (models or arguments.yaml is not None) and not arguments.force:
         for reason in reasons:
             sys.stderr.write(f"heft export: {reason}; or say --force\n")
         return ExitCode.NO

@@ -46,7 +46,7 @@ def bound_costs(problem: Problem, answer: Estimate) -> list[Reason]:
     if rise - named > chance:
         text = (
             f"bodies that can exist (level {problem.level}) near what the file says cost "
-            f"{100 * (rise - named):.0f} % more squared residual than least squares, at most {100 * chance:.0f} % are "
+            f"{_more(rise - named)} squared residual than least squares, at most {100 * chance:.0f} % are "
             "chance: the model lacks something, a box or the prior's spread is too narrow, or the data are wrong"
         )
         reasons.append(Reason("bound-cost", "care", text, WEIGHT + min(rise - named, 9.0)))
@@ -76,7 +76,7 @@ def _signs(problem: Problem, answer: Estimate, least: float) -> list[tuple[float
                 term, term.replace("_", " ")
             )
             text = (
-                f"no negative {what} of {joint} costs {100 * share:.0f} % more squared residual (least squares has "
+                f"no negative {what} of {joint} costs {_more(share)} squared residual (least squares has "
                 f"{base[k]:.3g} {unit_of(name)}): a sign, a torque constant or the friction model is wrong"
             )
             costs.append((share, text))
@@ -102,11 +102,13 @@ def _masses(problem: Problem, answer: Estimate, least: float) -> list[tuple[floa
             continue
         share = (answer.cost - problem.cost(freed.parameters, answer.weights)) / least
         if share > COSTLY:
-            costs.append(
-                (share, f"{what} costs {100 * share:.0f} % more squared residual: correct it, or the torques")
-            )
+            costs.append((share, f"{what} costs {_more(share)} squared residual: correct it, or the torques"))
     return costs
 
 
 def _active(value: float, pair: tuple[float, float]) -> bool:
     return any(abs(value - end) <= AT_BOUND * max(end, 1e-9) for end in pair)
+
+
+def _more(share: float) -> str:
+    return f"{100 * share:.0f} % more" if share < 10 else f"{1 + share:.2g} times the"
