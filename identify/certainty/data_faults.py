@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.reason import Reason, Severity
@@ -29,10 +31,11 @@ def data_faults(data: FitData) -> list[Reason]:
     values = np.zeros(len(joints))
     repeated = 0.0
     for one in data.surveys:
-        share, at = _clipped(one)
+        look = _Look.of(one)
+        share, at = look.clipped(one)
         values = np.where(share > worst, at, values)
         worst = np.maximum(worst, share)
-        repeated = max(repeated, _repeated(one))
+        repeated = max(repeated, look.repeated)
     reasons = []
     if worst.any():
         j = int(np.argmax(worst))
@@ -54,49 +57,55 @@ def data_faults(data: FitData) -> list[Reason]:
     return reasons
 
 
-def _chunks(one: Survey) -> Iterator[tuple[Array, Array]]:
-    """Torques (B, n), NaN where a joint rests, and positions (B, n); each chunk begins with the last sample before."""
+@dataclass(frozen=True)
+class _Look:
+    """A first look at torques in motion: each joint's largest, smallest, finest step (n,); share of repeated samples."""
+
+    top: Array
+    bottom: Array
+    quantum: Array
+    repeated: float
+
+    @classmethod
+    def of(cls, one: Survey) -> _Look:
+        n, same, moving = one.data.joints, 0, 0
+        top, bottom, quantum = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, np.inf)
+        for tau, rest, q in _chunks(one):
+            steps = np.abs(np.diff(tau, axis=0))
+            rows = ~rest[1:].all(axis=1)
+            same += int((rows & ~steps.any(axis=1) & ~np.diff(q, axis=0).any(axis=1)).sum())
+            moving += int(rows.sum())
+            top = np.maximum(top, tau.max(axis=0, where=~rest, initial=-np.inf))
+            bottom = np.minimum(bottom, tau.min(axis=0, where=~rest, initial=np.inf))
+            quantum = np.minimum(quantum, steps.min(axis=0, where=steps > 0, initial=np.inf))
+        return cls(top, bottom, quantum, same / moving if moving else 0.0)
+
+    def clipped(self, one: Survey) -> tuple[Array, Array]:
+        """Share of the samples at each joint's largest or smallest torque, zero where it is not clipped; and it."""
+        n, size = one.data.joints, self.top - self.bottom
+        moving = np.flatnonzero(np.isfinite(size) & (size > 0)).tolist()
+        band = np.maximum(BAND * size, 1.5 * np.where(np.isfinite(self.quantum), self.quantum, 0.0))
+        at_end, near = np.zeros((2, n)), np.zeros((2, n))
+        for tau, rest, _ in _chunks(one):
+            for j in moving:
+                for k, gap in enumerate((self.top[j] - tau[:, j], tau[:, j] - self.bottom[j])):
+                    close = np.flatnonzero(gap <= band[j])
+                    close = close[~rest[close, j]]
+                    at_end[k, j] += (gap[close] <= 1e-9 * size[j]).sum()
+                    near[k, j] += len(close)
+        found = (at_end >= max(FEWEST, SHARE * len(one.data))) & (at_end > STEEP * (near - at_end))
+        share = np.where(found, at_end / len(one.data), 0.0)
+        return share.max(axis=0), np.where(share[0] >= share[1], self.top, self.bottom)
+
+
+def _chunks(one: Survey) -> Iterator[tuple[Array, NDArray[np.bool_], Array]]:
+    """Torques (B, n), where a joint rests (B, n), positions (B, n); each chunk begins with the last sample before."""
     data = one.data
     for start in range(0, len(data), CHUNK):
         part = slice(max(0, start - 1), start + CHUNK)
-        tau = np.array(data.tau[part], dtype=np.float64)
         resting = np.stack([within(data.t[part], rest, 0.0) for rest in one.rest], axis=1)
-        yield np.where(resting, np.nan, tau), np.asarray(data.q[part], dtype=np.float64)
-
-
-def _clipped(one: Survey) -> tuple[Array, Array]:
-    """Share of the samples at the largest or smallest torque of each joint, zero where it is not clipped, and it."""
-    n = one.data.joints
-    top, bottom, quantum = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, np.inf)
-    for tau, _ in _chunks(one):
-        top, bottom = np.fmax(top, np.fmax.reduce(tau)), np.fmin(bottom, np.fmin.reduce(tau))
-        steps = np.abs(np.diff(tau, axis=0))
-        quantum = np.fmin(quantum, np.fmin.reduce(np.where(steps > 0, steps, np.inf)))
-    size = top - bottom
-    share, at = np.zeros(n), np.zeros(n)
-    moving = np.isfinite(size) & (size > 0)
-    if not moving.any():
-        return share, at
-    band = np.maximum(BAND * size, 1.5 * np.where(np.isfinite(quantum), quantum, 0.0))
-    count = np.zeros((2, n))
-    near = np.zeros((2, n))
-    for tau, _ in _chunks(one):
-        for k, gap in enumerate((top - tau, tau - bottom)):
-            count[k] += (gap <= 1e-9 * size).sum(axis=0)
-            near[k] += ((gap > 1e-9 * size) & (gap <= band)).sum(axis=0)
-    for k, end in enumerate((top, bottom)):
-        found = moving & (count[k] >= max(FEWEST, SHARE * len(one.data))) & (count[k] > STEEP * near[k])
-        more = found & (count[k] / len(one.data) > share)
-        share, at = np.where(more, count[k] / len(one.data), share), np.where(more, end, at)
-    return share, at
-
-
-def _repeated(one: Survey) -> float:
-    """Share of the samples in motion whose positions and torques are those of the sample before."""
-    same = moving = 0
-    for tau, q in _chunks(one):
-        rows = np.isfinite(tau[1:]).any(axis=1)
-        steps = np.nan_to_num(np.diff(tau, axis=0))
-        same += int((rows & ~steps.any(axis=1) & ~np.diff(q, axis=0).any(axis=1)).sum())
-        moving += int(rows.sum())
-    return same / moving if moving else 0.0
+        yield (
+            np.asarray(data.tau[part], dtype=np.float64),
+            resting,
+            np.asarray(data.q[part], dtype=np.float64),
+        )

@@ -23,8 +23,13 @@ def findings(
     data, problem = alignment.data, alignment.problem
     found = [*find_causes(data, problem), *data_faults(data), *bound_costs(problem, estimate)]
     if assessment.unmodelled:
-        joints = "; ".join(str(one) for one in assessment.unmodelled)
-        text = f"the model does not hold for {joints}: friction of another form, elasticity or a wrong torque constant"
+        loudest = max(assessment.unmodelled, key=lambda one: one.loudness)
+        joints = ", ".join(one.joint for one in assessment.unmodelled)
+        text = (
+            f"the model does not hold for {joints} (residual up to {min(loudest.loudness, 1e3):.3g} times the sensor's "
+            "noise, and not noise): friction of another form, elasticity or a wrong torque constant; parameters may be "
+            "off by more than their intervals"
+        )
         found.append(Reason("unmodelled", "care", text, 180.0 + len(assessment.unmodelled)))
     if wrist:
         found.append(Reason("wrist", "care", wrist, 300.0))

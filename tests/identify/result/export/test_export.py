@@ -89,7 +89,9 @@ def test_all_that_is_not_identified_stays_to_the_character(made, tmp_path: Path)
     source = CONFIGS / "wam7.xml"
     out = export_model(made(Robot.load(CONFIGS / "wam7.yaml")), tmp_path / "out.xml", "mjcf").path
     before, (said, *after) = source.read_text().splitlines(), out.read_text().splitlines()
-    assert said.startswith("<!-- Heft, verdict care: This model of wam7 can be used with care: it was not tried on")
+    assert said.startswith(
+        "<!-- Heft, verdict care: This model of wam7 can be used with care: it was not tried on"
+    )
     assert len(before) == len(after)
     changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
     assert len(changed) == 8 + 7  # eight bodies, seven joints
