@@ -148,6 +148,7 @@ def fit(
     if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
         scatter = scatter_of(alignment, answer)
     assessment = assess(alignment, answer, scatter)
+    carried = problem.carried
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
         alignment = replace(alignment, problem=problem)
@@ -176,7 +177,11 @@ def fit(
         tradeoff=tradeoff,
         wrist=hand,
         findings=findings(
-            alignment, answer, assessment, contradiction or ("" if hand is None else hand.doubt)
+            alignment,
+            answer,
+            assessment,
+            contradiction or ("" if hand is None else hand.doubt),
+            carried,
         ),
     )
     return result if validate is None else replace(result, validation=result.relative_error(validate))

@@ -59,7 +59,7 @@ def data_faults(data: FitData) -> list[Reason]:
 
 @dataclass(frozen=True)
 class _Look:
-    """A first look at torques in motion: each joint's largest, smallest, finest step (n,); share of repeated samples."""
+    """A first look at torques in motion: each joint's largest, smallest, finest step (n,); repeated samples."""
 
     top: Array
     bottom: Array

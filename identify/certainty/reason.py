@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
-__all__ = ["Reason", "Severity"]
+__all__ = ["CAUSE", "Reason", "Severity"]
 
 Severity = Literal["unfit", "care"]
+CAUSE = 1000.0  # weight of causes: they come before what they cause
 _ORDER: dict[Severity, int] = {"unfit": 0, "care": 1}
 
 
@@ -19,13 +20,18 @@ class Reason:
     id         names the kind: `docs/verdict.md` has all of them
     severity   `unfit`: do not use the estimate; `care`: know this before you do
     text       a sentence without a full stop
-    weight     how much it matters beside others of its severity; causes come before what they cause
+    weight     how much it matters beside others of its severity; from `CAUSE` on it is a cause of others
     """
 
     id: str
     severity: Severity
     text: str
     weight: float = 0.0
+
+    @property
+    def cause(self) -> bool:
+        """Whether it explains other reasons."""
+        return self.weight >= CAUSE
 
     @property
     def rank(self) -> tuple[int, float]:

@@ -7,7 +7,7 @@ the fit and kept in `Result.findings`. `docs/verdict.md` lists every reason.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -116,6 +116,8 @@ def judge(result: Judged) -> Verdict:
         *_delays(result),
         *_negative(result),
     ]
+    if any(one.severity == "unfit" for one in reasons):  # a cause is as bad as what it causes
+        reasons = [replace(one, severity="unfit") if one.cause else one for one in reasons]
     reasons.sort(key=lambda one: one.rank)
     grade: Grade = reasons[0].severity if reasons else "good"
     return Verdict(grade, _headline(result, grade, reasons), tuple(reasons))

@@ -43,6 +43,7 @@ class Known:
     free     parameters that may be anything: friction and offsets, and all joint terms that no prior tells
     total    of all masses [kg]: mean and standard deviation, or None
     masses   places of the links' masses
+    who      knows it
     """
 
     centre: Array
@@ -50,6 +51,7 @@ class Known:
     free: NDArray[np.int64]
     total: tuple[float, float] | None
     masses: NDArray[np.int64]
+    who: str = "the robot's file"
 
     @classmethod
     def of(cls, problem: Problem) -> Known:
@@ -65,7 +67,9 @@ class Known:
         if bounds is not None:
             total = (float(np.mean(bounds)), max(float(np.ptp(bounds)) / 4, 1e-3 * bounds[1]))
         masses = [layout.link(link).start for link in layout.links]
-        return cls(problem.start, problem.metric, np.array(free, dtype=np.int64), total, np.array(masses))
+        who = "the robot's file" if problem.carried is None else "the robot's file with the wrist sensor"
+        places = np.array(free, dtype=np.int64)
+        return cls(problem.start, problem.metric, places, total, np.array(masses), who)
 
     @property
     def rigid(self) -> Array:

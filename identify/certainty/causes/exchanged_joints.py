@@ -8,7 +8,7 @@ import numpy as np
 
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
-from heft.identify.certainty.reason import Reason
+from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
 
 __all__ = ["exchanged_joints"]
@@ -49,4 +49,4 @@ def exchanged_joints(robot: Robot, known: Known, sample: MotionSample, now: Expl
         f"the data fit much better with the {whole} of {robot.joints[i]} and {robot.joints[j]} exchanged: the order of "
         f"the columns is not that of the robot's joints ({', '.join(robot.joints)}); reorder them"
     )
-    return [Reason("joints-exchanged", "unfit", text, weight=1000 + better)]
+    return [Reason("joints-exchanged", "unfit", text, weight=CAUSE + better)]

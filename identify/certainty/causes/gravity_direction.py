@@ -13,7 +13,7 @@ import numpy as np
 from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
-from heft.identify.certainty.reason import Reason
+from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
 from heft.identify.robot.regressor import Regressor
 
@@ -56,7 +56,7 @@ def gravity_direction(robot: Robot, known: Known, sample: MotionSample, now: Exp
         f"the data fit much better with gravity along ({looks}) m/s2 than along the file's ({said}), {angle:.0f} "
         "degrees away: the arm is mounted otherwise, or its base frame was turned; correct `gravity`"
     )
-    return [Reason("gravity-direction", "unfit", text, weight=1000 + better)]
+    return [Reason("gravity-direction", "unfit", text, weight=CAUSE + better)]
 
 
 def _pulls(robot: Robot, sample: MotionSample) -> Array:

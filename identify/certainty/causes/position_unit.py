@@ -6,7 +6,7 @@ import numpy as np
 
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
-from heft.identify.certainty.reason import Reason
+from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
 
 __all__ = ["position_unit"]
@@ -46,4 +46,4 @@ def position_unit(robot: Robot, known: Known, sample: MotionSample, now: Explain
             f"no joint moves more than {travel.max():.2g} rad, and the data fit much better with positions 57.3 times "
             "as large: they look converted to radians twice; give them in radians"
         )
-    return [Reason("position-unit", "unfit", text, weight=2000 + better)]
+    return [Reason("position-unit", "unfit", text, weight=2 * CAUSE + better)]

@@ -11,7 +11,7 @@ from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.causes.position_unit import position_unit
 from heft.identify.certainty.causes.time_scale import time_scale, too_fast, velocity_mismatch, velocity_ratio
 from heft.identify.certainty.causes.torque_gain import common_gain, driving_friction, joint_gain
-from heft.identify.certainty.reason import Reason
+from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
 
@@ -56,8 +56,8 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
     else:
         likely += found
     likely += exchanged_joints(robot, known, sample, here)
-    best = max((one.weight - 1000 for one in likely), default=0.0)
-    likely = [one for one in likely if one.weight - 1000 >= BESIDE * best]
+    best = max((one.weight - CAUSE for one in likely), default=0.0)
+    likely = [one for one in likely if one.weight - CAUSE >= BESIDE * best]
     reasons = [*certain, *likely, *too_fast(robot, sample)]
     return tuple(sorted(reasons, key=lambda one: -one.weight))
 

@@ -11,7 +11,7 @@ import numpy as np
 from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
-from heft.identify.certainty.reason import Reason, Severity
+from heft.identify.certainty.reason import CAUSE, Reason, Severity
 from heft.identify.robot import Robot
 
 __all__ = ["time_scale", "too_fast", "velocity_mismatch", "velocity_ratio"]
@@ -55,7 +55,7 @@ def time_scale(robot: Robot, known: Known, sample: MotionSample, now: Explained)
         f"the torques fit a motion that takes {best:.2g} times as long as the stamps say: the sampling rate of the "
         f"data is {rate} the stated one, or t is not in seconds; correct t"
     )
-    return [Reason("time-scale", "unfit" if better > CERTAIN else "care", text, weight=1000 + better)]
+    return [Reason("time-scale", "unfit" if better > CERTAIN else "care", text, weight=CAUSE + better)]
 
 
 def velocity_ratio(sample: MotionSample) -> float | None:
@@ -84,7 +84,7 @@ def velocity_mismatch(ratio: float) -> list[Reason]:
         else f"the sampling rate is {ratio:.3g} times the stated one, or t is not in seconds"
     )
     text = f"measured velocities are {ratio:.3g} times the derivative of positions, should be 1: {why}; correct t or dq"
-    return [Reason("position-unit" if degrees else "time-scale", "unfit", text, weight=2000 + size)]
+    return [Reason("position-unit" if degrees else "time-scale", "unfit", text, weight=2 * CAUSE + size)]
 
 
 def too_fast(robot: Robot, sample: MotionSample) -> list[Reason]:
@@ -101,7 +101,7 @@ def too_fast(robot: Robot, sample: MotionSample) -> list[Reason]:
         "the limit is that of careful motion; correct t, q or the limit"
     )
     severity: Severity = "unfit" if over[worst] > 2 * TOO_FAST else "care"
-    return [Reason("too-fast", severity, text, weight=900 + float(np.log(over[worst])))]
+    return [Reason("too-fast", severity, text, weight=CAUSE + float(np.log(over[worst])))]
 
 
 def _inertial(name: str, place: int, links: int) -> bool:

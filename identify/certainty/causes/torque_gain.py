@@ -10,7 +10,7 @@ import numpy as np
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.causes.agreement import Agreement, Explained
-from heft.identify.certainty.reason import Reason, Severity
+from heft.identify.certainty.reason import CAUSE, Reason, Severity
 
 __all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain"]
 
@@ -78,8 +78,9 @@ def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list
         severity = "unfit"
     name = "torque-sign" if gain.value < 0 else "torque-scale"
     what = "have the opposite sign of" if -1.2 < gain.value < -0.8 else f"look {gain} as large as"
-    text = f"all torques {what} what the robot's file expects: {_usual(gain.value, 'the')}, or every mass of the file"
-    return [Reason(name, severity, text, weight=1000 + gain.better)]
+    cause = f"{_usual(gain.value, 'the')}, or every mass of the file"
+    text = f"all torques {what} what {agreement.known.who} expects: {cause}"
+    return [Reason(name, severity, text, weight=CAUSE + gain.better)]
 
 
 def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) -> list[Reason]:
@@ -104,7 +105,7 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
         severity: Severity = "unfit" if gain.better > 2 * CERTAIN else "care"
         what = "has the opposite sign of" if -1.2 < gain.value < -0.8 else f"looks {gain} as large as"
         text = f"the torque of {joint} {what} what the file and the other joints expect: {_usual(gain.value, 'its')}"
-        reasons.append(Reason("joint-gain", severity, text, weight=1000 + gain.better))
+        reasons.append(Reason("joint-gain", severity, text, weight=CAUSE + gain.better))
     return reasons
 
 
@@ -125,7 +126,7 @@ def driving_friction(agreement: Agreement, now: Explained, layout: Layout) -> li
         f"friction drives {len(driving)} of {len(powers)} joints instead of braking them ({', '.join(driving)}): "
         f"{_usual(-1.0, 'the')}"
     )
-    return [Reason("torque-sign", "unfit", text, weight=1000.0 + len(driving))]
+    return [Reason("torque-sign", "unfit", text, weight=CAUSE + len(driving))]
 
 
 def _best(

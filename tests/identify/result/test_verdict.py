@@ -9,7 +9,7 @@ import pytest
 
 from heft.identify import Dataset, Result, Robot, fit, load
 from heft.identify.certainty.interval import Interval
-from heft.identify.certainty.reason import Reason
+from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.result import Parameters
 from heft.identify.result.inertia_matrix import check_inertia_matrix, inertia_matrices
 
@@ -171,6 +171,16 @@ def test_the_worst_reason_comes_first_and_sets_the_grade(result: Result) -> None
     assert [one.id for one in judged.reasons] == ["b", "c", "a"]
     assert judged.grade == "unfit"
     assert judged.headline.endswith("is not fit for use: two; and 2 more reasons.")
+
+
+def test_a_cause_is_as_bad_as_what_it_causes(result: Result) -> None:
+    found = (Reason("torque-scale", "care", "torques look 1.3 times as large", CAUSE + 5.0),)
+    assert replace(result, findings=found).verdict.grade == "care"
+    missed = replace(unseen(result, [0.01, 0.02, 0.69]), findings=found).verdict
+    assert [(one.id, one.severity) for one in missed.reasons] == [
+        ("torque-scale", "unfit"),
+        ("joint-error", "unfit"),
+    ]
 
 
 def test_the_inertia_matrix_is_that_of_the_torques(bench) -> None:
