@@ -45,10 +45,4 @@ def findings(
         found.append(Reason("unmodelled", "care", text, 180.0 + len(assessment.unmodelled)))
     if wrist:
         found.append(Reason("wrist", "care", wrist, 300.0))
-    if alignment.lost_s is not None:
-        text = (
-            f"torques fit best {1e3 * alignment.lost_s:.0f} ms off, beyond the edge of the search: they are not of "
-            "this motion, or the stamps are wrong; correct them, or give the delay"
-        )
-        found.append(Reason("delay", "unfit", text, 320.0))
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,20 +34,12 @@ class InertiaMatrixCheck:
 
 
 def inertia_matrices(robot: Robot, parameters: Array, q: Array) -> Array:
-    """M(q) with drives [kg m2, kg m, kg], shape (K, n, n), at positions q (K, n)."""
+    """M(q) with drives [kg m2, kg m, kg], shape (K, n, n), at positions q (K, n): torque per acceleration at rest."""
     n = len(robot.joints)
-    terms = tuple(term for term in robot.terms if term == "drive_inertia")
-    bare = replace(
-        robot,
-        tree=replace(robot.tree, gravity=np.zeros(3)),
-        drives=replace(robot.drives, terms=terms),
-        prior=None,
-    )
-    known = dict(zip(robot.parameter_names, parameters, strict=True))
-    own = np.array([known[name] for name in bare.parameter_names])
     each = np.repeat(q, n, axis=0)
-    columns = bare.torque(each, np.zeros_like(each), np.tile(np.eye(n), (len(q), 1)), own)
-    return columns.reshape(len(q), n, n)
+    still, pushed = np.zeros_like(each), np.tile(np.eye(n), (len(q), 1))
+    moved, held = (robot.torque(each, still, ddq, parameters) for ddq in (pushed, still))
+    return (moved - held).reshape(len(q), n, n)
 
 
 def check_inertia_matrix(

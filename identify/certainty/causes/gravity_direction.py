@@ -15,7 +15,6 @@ from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
-from heft.identify.robot.regressor import Regressor
 
 __all__ = ["gravity_direction"]
 
@@ -63,8 +62,8 @@ def _pulls(robot: Robot, sample: MotionSample) -> Array:
     """Link columns per unit of gravity along each axis of the base, shape (3, K, n, p)."""
     still, pulls = np.zeros_like(sample.q), []
     for axis in np.eye(3):
-        regressor = Regressor(robot.links, replace(robot.tree, gravity=axis), robot.drives, robot.prior)
-        pull = regressor.dense(sample.q, still, still)
+        pulled = replace(robot.regressor, tree=replace(robot.tree, gravity=axis))
+        pull = pulled.dense(sample.q, still, still)
         pull[:, :, 10 * len(robot.links) :] = 0.0
         pulls.append(pull)
     return np.stack(pulls)

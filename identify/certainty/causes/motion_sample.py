@@ -39,20 +39,19 @@ class MotionSample:
     @classmethod
     def of(cls, data: FitData) -> MotionSample:
         """From the data of a fit, evenly over all of them."""
-        total = sum(
-            max(0, last - first + 1)
-            for one in data.surveys
-            for first, last in extents(one, data.processing, data.delay_s)
-        )
+        delays = [data.delay_s for _ in data.surveys]
+        ends = [
+            extents(*one) for one in zip(data.surveys, [data.processing] * len(delays), delays, strict=True)
+        ]
+        total = sum(max(0, last - first + 1) for pieces in ends for first, last in pieces)
         stride, count = max(1, total // MOST), 0
         parts: list[tuple[Array, ...]] = []
         kept: list[NDArray[np.bool_]] = []
-        for one in data.surveys:
+        for one, delay_s, pieces in zip(data.surveys, delays, ends, strict=True):
             step = one.sampling.step_s
             smooth = central(data.processing.taps(1 / step), step)
-            decimation, lag = data.processing.decimation(1 / step), round(data.delay_s / step)
-            ends = extents(one, data.processing, data.delay_s)
-            for piece, (first, last) in zip(one.sampling.pieces, ends, strict=True):
+            decimation, lag = data.processing.decimation(1 / step), round(delay_s / step)
+            for piece, (first, last) in zip(one.sampling.pieces, pieces, strict=True):
                 rows = range(first + (-count) % stride, last + 1, stride)
                 count += max(0, last - first + 1)
                 for at in (decimation * row for row in rows):

@@ -31,7 +31,7 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
     agreement = Agreement.of_problem(problem)
     now = agreement.explained()
     if problem.prior is None:
-        found = driving_friction(agreement, now, problem.layout)
+        found = driving_friction(agreement, now, problem.layout, data.robot.joints)
     else:
         found = common_gain(agreement, now, thorough=False)
     suspicious = bool(found) or _suspicious(now)

@@ -109,10 +109,13 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
     return reasons
 
 
-def driving_friction(agreement: Agreement, now: Explained, layout: Layout) -> list[Reason]:
+def driving_friction(
+    agreement: Agreement, now: Explained, layout: Layout, joints: tuple[str, ...]
+) -> list[Reason]:
     """Whether friction drives most joints instead of braking them: the sign of torques, where no file tells it."""
     powers = []
-    for gram, (joint, terms) in zip(agreement.grams, layout.joint_terms.items(), strict=False):
+    for gram, joint in zip(agreement.grams, joints, strict=True):
+        terms = layout.joint_terms.get(joint, {})
         if not {"viscous", "coulomb"} <= set(terms) or not gram[-1, -1] > 0:
             continue
         speed, sign = terms["viscous"], terms["coulomb"]

@@ -35,17 +35,13 @@ SETTLED_S = 1e-7
 
 @dataclass(frozen=True)
 class Alignment:
-    """Data with torques aligned, the delay that was corrected [s], and whether it was estimated from the data.
-
-    lost_s   the delay that fits best where it is too long to be one [s]; nothing was corrected then
-    """
+    """Data with torques aligned, the delay that was corrected [s], and whether it was estimated from the data."""
 
     data: FitData
     problem: Problem
     delay_s: float
     estimated: bool
     warnings: tuple[str, ...] = ()
-    lost_s: float | None = None
 
 
 def align(
@@ -137,4 +133,4 @@ def _unaligned(
         data = data.delayed(0.0)
         information = data.reduced()
     warning = f"no delay was taken out of the torques: {why}, or give it (`delay_s`)"
-    return Alignment(data, problem_of(information), 0.0, False, (warning,), at)
+    return Alignment(data, problem_of(information), 0.0, False, (warning,))
