@@ -1,4 +1,4 @@
-"""What a fit finds beside its parameters: clipped and repeated data, costs of bounds, delays out of reach."""
+"""What a fit finds beside its parameters: clipped and repeated data, costs of bounds, late torques."""
 
 from dataclasses import replace
 
