@@ -14,6 +14,7 @@ from heft.identify.robot import Robot
 __all__ = ["exchanged_joints"]
 
 LIKELY = 30.0  # nats: one of about sixty exchanges, each with another regressor
+MOST_JOINTS = 8  # that are tried: those of which most torque is left
 LOOK_AGAIN = 4  # exchanges that are looked at closely
 
 
@@ -22,7 +23,8 @@ def exchanged_joints(robot: Robot, known: Known, sample: MotionSample, now: Expl
     slides, n = robot.tree.prismatic, len(robot.joints)
     given = robot.regressor.dense(sample.q, sample.dq, sample.ddq)
     tried: list[tuple[float, int, int, str, Agreement]] = []
-    for i, j in combinations(range(n), 2):
+    worst = np.sort(np.argsort(-now.left, kind="stable")[:MOST_JOINTS])
+    for i, j in combinations(worst.tolist(), 2):
         if slides[i] != slides[j]:
             continue
         order = np.arange(n)

@@ -95,9 +95,10 @@ def too_fast(robot: Robot, sample: MotionSample) -> list[Reason]:
     worst = int(np.argmax(over))
     if over[worst] < TOO_FAST:
         return []
+    unit = "m/s" if robot.tree.prismatic[worst] else "rad/s"
     text = (
-        f"{robot.joints[worst]} would move at {top[worst]:.3g} rad/s, {over[worst]:.2g} times its limit of "
-        f"{robot.limits.velocity[worst]:.3g} rad/s: the sampling rate is overstated, positions are not in radians, or "
+        f"{robot.joints[worst]} would move at {top[worst]:.3g} {unit}, {over[worst]:.2g} times its limit of "
+        f"{robot.limits.velocity[worst]:.3g} {unit}: the sampling rate is overstated, positions are not in radians, or "
         "the limit is that of careful motion; correct t, q or the limit"
     )
     severity: Severity = "unfit" if over[worst] > 2 * TOO_FAST else "care"
