@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from heft.daq.config.constraints import ConstraintsConfig
 from heft.daq.config.reader import Model, read
 from heft.daq.config.shipped import locate
 
@@ -97,7 +98,8 @@ class RobotConfig(Model):
     in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
     (fingers). `terms` are the joint terms that are identified. `coupling` (n, n) maps joint to motor coordinates,
     both on the joint's side of the gear: theta = C q, joint torque = C' motor torque. `total_mass` [kg] is what a
-    scale or the data sheet says, as bounds. `prior_spread` says how far all of this may be off.
+    scale or the data sheet says, as bounds. `prior_spread` says how far all of this may be off,
+    `constraints` what is known exactly.
     """
 
     path: Path
@@ -116,6 +118,7 @@ class RobotConfig(Model):
     coupling: tuple[tuple[float, ...], ...] | None = None
     total_mass: tuple[NonNegative, Positive] | None = None
     prior_spread: PriorSpreadConfig = PriorSpreadConfig()
+    constraints: ConstraintsConfig = ConstraintsConfig()
 
     @field_validator("model")
     @classmethod

@@ -15,9 +15,13 @@ from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
 from heft.identification import identify_and_report
 from heft.identify.bodies.consistency import Level
+from heft.identify.data.known_load import NUMBERS
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.fit import identify_recordings
+from heft.identify.information.fit_data import SHARED
 from heft.identify.robot import Robot
+from heft.known_loads import known_loads
+from heft.options import add_settings, settings
 from heft.terminal.progress import progress_bars
 
 __all__ = ["add", "run"]
@@ -33,12 +37,39 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recordings (.mcap)")
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
     parser.add_argument(
-        "--method", choices=sorted(ESTIMATORS), default="sdp", help="estimator (default: sdp)"
+        "--method", choices=sorted(ESTIMATORS), help="estimator (default: the session's, or sdp)"
     )
     parser.add_argument(
-        "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
+        "--level", choices=get_args(Level), help="consistency (default: the session's, or full)"
     )
-    parser.add_argument("--validate", type=Path, metavar="FILE", help="recording to validate on")
+    add_settings(parser)
+    parser.add_argument(
+        "--second-opinion", action="store_true", help="solve sdp a second time, through cvxpy, and compare"
+    )
+    parser.add_argument(
+        "--validate",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="recordings to validate on",
+    )
+    parser.add_argument(
+        "--common",
+        type=_shared,
+        default=(),
+        metavar="WHAT",
+        help="what several recordings have in common: offsets, delay or both, by comma (default: each has its own)",
+    )
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar=f"[FILE=]{NUMBERS}",
+        help="known load on the flange in a recording [kg, m, kg m2]: centre in the flange's frame, moments about it "
+        "(default: a point); FILE where there are several",
+    )
     parser.add_argument(
         "--reproduce",
         type=Path,
@@ -64,18 +95,27 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Identify, print the model, write result.json and report.html; exit code 1 where it is not fit for use."""
+    chosen = settings(arguments)
+    if arguments.second_opinion:
+        chosen["method.second_opinion"] = True
     if arguments.reproduce is not None:
+        if chosen:
+            arguments.usage_error("--reproduce makes a result with its own settings; leave --set out")
         return _reproduce(arguments)
     if not arguments.files:
         arguments.usage_error("name a recording, or a result to --reproduce")
     opened = cache(Recording.open)  # a file that is named twice, too
+    loads = known_loads(arguments.load, [*arguments.files, *arguments.validate])
     summary, result = identify_and_report(
         [opened(file) for file in arguments.files],
         out=arguments.out or arguments.files[0].parent,
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
         method=arguments.method,
         level=arguments.level,
-        validate=None if arguments.validate is None else opened(arguments.validate),
+        settings=chosen,
+        common=arguments.common,
+        loads={opened(file): load for file, load in loads.items()},
+        validate=[opened(file) for file in arguments.validate],
         figures=arguments.figures,
         bootstrap=arguments.bootstrap,
         console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
@@ -112,6 +152,15 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         answer = {"identical": again.identical, "differences": differing, "result": str(arguments.reproduce)}
         sys.stdout.write(json.dumps(answer) + "\n")
     return ExitCode.DONE if again.identical else ExitCode.NO
+
+
+def _shared(text: str) -> tuple[str, ...]:
+    """What recordings have in common."""
+    wanted = tuple(part.strip() for part in text.split(","))
+    for part in wanted:
+        if part not in SHARED:
+            raise argparse.ArgumentTypeError(f"{part!r}: choose of {', '.join(SHARED)}, or both by comma")
+    return wanted
 
 
 def _replicates(text: str) -> int:

@@ -81,6 +81,14 @@ class Information:
         return Information.of(both, self.rows + other.rows, self.names)
 
     @classmethod
+    def merged(cls, parts: Sequence[Information]) -> Information:
+        """Of all parts together."""
+        together = parts[0]
+        for one in parts[1:]:
+            together = together.merge(one)
+        return together
+
+    @classmethod
     def resampled(cls, parts: Sequence[Information], counts: NDArray[np.int64]) -> Information:
         """Of parts of the data together, part i counted `counts[i]` times."""
         used = [
@@ -186,14 +194,18 @@ def reduce(
     processing: Processing,
     surveyed: Survey | None = None,
     delay_s: float = 0.0,
+    known: Array | None = None,
 ) -> Information:
     """The information in a dataset.
 
     surveyed   the dataset's survey; None: made here
     delay_s    delay of its torques against positions [s]
+    known      parameters (p,) whose torques are taken off; None: none
     """
     reduction = Reduction(robot.regressor.layout)
     for block in filtered_rows(robot, data, processing, surveyed, delay_s):
+        if known is not None and known.any():
+            block = block.relieved(known)
         reduction.add(block.table, block.keep.astype(np.float64), block.rates)
     information = reduction.finish()
     if not information.rows.any():

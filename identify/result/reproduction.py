@@ -10,10 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from heft.daq.recording import Recording
 from heft.identify.certainty.bootstrap import Bootstrap
+from heft.identify.data import KnownLoad
 from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION
 from heft.identify.errors import DataError, ResultError
+from heft.identify.estimation.estimators import Method
 from heft.identify.result import Result, load
 from heft.identify.result.provenance import RecordingOrigin
 
@@ -81,13 +85,26 @@ def reproduce(
     opened = cache(Recording.open)
     same = [_find(origin, recordings, path.parent, opened) for origin in origins]
     uses = [origin.use for origin in origins]
-    replicates = before.provenance.configuration.get("bootstrap", 0)
+    configuration = before.provenance.configuration
+    if own := configuration.get("own_constraints"):
+        raise ResultError(
+            f"{path}: made with constraints of one's own ({'; '.join(own)}); reproduce it where their function is"
+        )
+    replicates = configuration.get("bootstrap", 0)
+    loads = {
+        one: KnownLoad.from_numbers(origin.load)
+        for one, origin in zip(same, origins, strict=True)
+        if origin.load is not None
+    }
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
         robot=before.robot,
-        method=before.method,
+        method=Method(before.method, configuration["options"], _weighting(configuration["weighting"])),
         level=before.level,
-        validate=same[uses.index(VALIDATION)] if VALIDATION in uses else None,
+        settings=configuration.get("settings", {}),
+        common=configuration.get("common", ()),
+        loads=loads,
+        validate=[one for one, use in zip(same, uses, strict=True) if use == VALIDATION],
         progress=progress,
         bootstrap=Bootstrap(replicates) if replicates else None,
     )
@@ -100,6 +117,10 @@ def reproduce(
         tuple(one for one in every if not one.place.startswith(VERSIONS)),
         tuple(one for one in every if one.place.startswith(VERSIONS)),
     )
+
+
+def _weighting(said: str | list[float]) -> Any:
+    return said if isinstance(said, str) else np.array(said)
 
 
 def differences(before: Any, now: Any, place: str = "") -> Iterator[Difference]:
@@ -143,5 +164,5 @@ def _rename(document: dict[str, Any], names: dict[str, str]) -> None:
     """Call recordings as they were called before: a file may be renamed."""
     for one in document["provenance"]["recordings"]:
         one["name"] = names[one["name"]]
-    for one in document["provenance"]["data"]:
+    for one in [*document["provenance"]["data"], *document["recordings"]]:
         one["source"] = names[one["source"]]

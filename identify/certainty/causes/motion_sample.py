@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.data import Survey
 from heft.identify.data.filters import central
 from heft.identify.data.rows import extents, within
 from heft.identify.information.fit_data import FitData
@@ -38,32 +39,45 @@ class MotionSample:
 
     @classmethod
     def of(cls, data: FitData) -> MotionSample:
-        """From the data of a fit, evenly over all of them."""
-        delays = [data.delay_s for _ in data.surveys]
-        ends = [
-            extents(*one) for one in zip(data.surveys, [data.processing] * len(delays), delays, strict=True)
+        """From the data of a fit, evenly over all of them; torques of known loads are taken off."""
+        delays = [data.delays_s[data.delay_group(i)] for i in range(len(data.surveys))]
+        ends = [extents(one, data.processing, late) for one, late in zip(data.surveys, delays, strict=True)]
+        stride = max(1, sum(last - first + 1 for pieces in ends for first, last in pieces) // MOST)
+        parts = [
+            _sampled(data, one, late, pieces, stride)
+            for one, late, pieces in zip(data.surveys, delays, ends, strict=True)
         ]
-        total = sum(max(0, last - first + 1) for pieces in ends for first, last in pieces)
-        stride, count = max(1, total // MOST), 0
-        parts: list[tuple[Array, ...]] = []
-        kept: list[NDArray[np.bool_]] = []
-        for one, delay_s, pieces in zip(data.surveys, delays, ends, strict=True):
-            step = one.sampling.step_s
-            smooth = central(data.processing.taps(1 / step), step)
-            decimation, lag = data.processing.decimation(1 / step), round(delay_s / step)
-            for piece, (first, last) in zip(one.sampling.pieces, pieces, strict=True):
-                rows = range(first + (-count) % stride, last + 1, stride)
-                count += max(0, last - first + 1)
-                for at in (decimation * row for row in rows):
-                    q, dq = one.data.motion(piece, step, at - smooth.half, at + smooth.half + 1)
-                    tau = one.data.torque(piece, step, at + lag - smooth.half, at + lag + smooth.half + 1)
-                    slope = q @ smooth.first
-                    speed = slope if dq is None else dq @ smooth.value
-                    bend = q @ smooth.second if dq is None else dq @ smooth.first
-                    parts.append((q @ smooth.value, speed, bend, slope, tau @ smooth.value))
-                time = piece.start_s + step * decimation * np.array(rows, dtype=np.float64)
-                resting = [within(time, rest, 0.5 / data.processing.cutoff_hz) for rest in one.rest]
-                kept.append(~np.stack(resting, axis=1))
-        q, dq, ddq, slope, tau = (np.array(column) for column in zip(*parts, strict=True))
-        measured = any(one.dq is not None for one in data.datasets)
-        return cls(q, dq, ddq, slope, tau, np.concatenate(kept), measured)
+        q, dq, ddq, slope, tau = (
+            np.concatenate(column) for column in zip(*(a for a, _ in parts), strict=True)
+        )
+        kept = np.concatenate([rows for _, rows in parts])
+        return cls(q, dq, ddq, slope, tau, kept, any(one.dq is not None for one in data.datasets))
+
+
+def _sampled(
+    data: FitData, one: Survey, delay_s: float, ends: list[tuple[int, int]], stride: int
+) -> tuple[tuple[Array, ...], NDArray[np.bool_]]:
+    """q, dq, ddq, slope and tau at every `stride`-th row of one dataset, each (K, n), and where joints move (K, n)."""
+    step = one.sampling.step_s
+    smooth = central(data.processing.taps(1 / step), step)
+    decimation, lag = data.processing.decimation(1 / step), round(delay_s / step)
+    columns: list[tuple[Array, ...]] = []
+    times: list[Array] = []
+    for piece, (first, last) in zip(one.sampling.pieces, ends, strict=True):
+        rows = range(first, last + 1, stride)
+        times.append(piece.start_s + step * decimation * np.array(rows, dtype=np.float64))
+        for at in (decimation * row for row in rows):
+            q, dq = one.data.motion(piece, step, at - smooth.half, at + smooth.half + 1)
+            tau = one.data.torque(piece, step, at + lag - smooth.half, at + lag + smooth.half + 1)
+            slope = q @ smooth.first
+            speed = slope if dq is None else dq @ smooth.value
+            bend = q @ smooth.second if dq is None else dq @ smooth.first
+            moves = ~one.still
+            columns.append((q @ smooth.value, speed * moves, bend * moves, slope * moves, tau @ smooth.value))
+    time = np.concatenate(times)
+    resting = [within(time, rest, 0.5 / data.processing.cutoff_hz) for rest in one.rest]
+    shape = (len(time), one.data.joints)
+    q, dq, ddq, slope, tau = (np.array([row[k] for row in columns]).reshape(shape) for k in range(5))
+    if one.data.load is not None:
+        tau = tau - data.robot.torque(q, dq, ddq, one.data.load.parameters(data.robot))
+    return (q, dq, ddq, slope, tau), ~np.stack(resting, axis=1)

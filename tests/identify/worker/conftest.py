@@ -18,6 +18,7 @@ from heft.daq.following.source import Source
 from heft.daq.record import Writer
 from heft.daq.recording import Recording
 from heft.drivers import Block, Column, Stream
+from heft.identify.data import KnownLoad
 from heft.identify.robot import Robot
 
 START_NS = 1_000_000_000
@@ -45,8 +46,19 @@ def robot() -> Robot:
 
 @pytest.fixture(scope="session")
 def write_session(robot: Robot) -> Callable[..., Path]:
-    def write(path: Path, seconds: float = 8.0, state: str = "done") -> Path:
-        """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s."""
+    def write(
+        path: Path,
+        seconds: float = 8.0,
+        state: str = "done",
+        session: str = "",
+        offset: float = 0.0,
+        load: KnownLoad | None = None,
+    ) -> Path:
+        """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s.
+
+        session   the session's file, where one is to travel inside
+        offset    of all torques [N m]; `load` on the flange
+        """
         names, n = robot.joints, len(robot.joints)
         motion = Stream(
             "arm.motion", tuple(Column(j, "position", "rad", 1e-6) for j in names), 1000.0, "<i4", **CLOCK
@@ -57,12 +69,17 @@ def write_session(robot: Robot) -> Callable[..., Path]:
         t = np.arange(int(seconds * 1000)) * 1e-3
         q, dq, ddq = motion_of(t, n)
         assert robot.prior is not None
-        tau = robot.torque(q, dq, ddq, robot.prior) + np.random.default_rng(0).normal(0, 0.05, q.shape)
+        parameters = robot.prior + (0.0 if load is None else load.parameters(robot))
+        tau = (
+            offset + robot.torque(q, dq, ddq, parameters) + np.random.default_rng(0).normal(0, 0.05, q.shape)
+        )
         tables = {motion: np.rint(q / 1e-6).astype("<i4"), torque: np.rint(tau / 1e-4).astype("<i4")}
         with path.open("xb", buffering=0) as raw:
             writer = Writer(raw, 77)
             for name, file in FILES.items():
                 writer.attach(name, "text/plain", 0, (CONFIGS / "robots" / file).read_bytes())
+            if session:
+                writer.attach("configuration/session.yaml", "text/plain", 0, session.encode())
             for stream in tables:
                 writer.describe(stream)
             events = [
