@@ -12,7 +12,7 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from heft.identify.errors import DataError, ProblemError
+from heft.identify.errors import DataError, ProblemError, SolverError
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -110,6 +110,8 @@ def fit(
 
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
+    from heft.identify.certainty.causes import find_causes
+    from heft.identify.certainty.findings import findings
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.estimation.alignment import align
@@ -174,10 +176,15 @@ def fit(
     problem = replace(problem, inflation=scatter.inflation)
     alignment = replace(alignment, problem=problem)
 
-    answer = estimate(problem, method.name, **method.options)
+    try:
+        answer = estimate(problem, method.name, **method.options)
+    except SolverError as exc:
+        causes = find_causes(alignment.data, problem)
+        raise SolverError("; ".join([str(exc), *(one.text for one in causes[:1])])) from exc
     if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
         scatter = scatter_of(alignment, answer)
     assessment = assess(alignment, answer, scatter)
+    carried = problem.carried
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
         alignment = replace(alignment, problem=problem)
@@ -213,6 +220,13 @@ def fit(
         tradeoff=tradeoff,
         friction=chosen,
         wrist=hand,
+        findings=findings(
+            alignment,
+            answer,
+            assessment,
+            contradiction or ("" if hand is None else hand.doubt),
+            carried,
+        ),
     )
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 

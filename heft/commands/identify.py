@@ -102,7 +102,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Identify, print the model, write result.json and report.html; exit code 1 where the model is not consistent."""
+    """Identify, print the model, write result.json and report.html; exit code 1 where it is not fit for use."""
     chosen = settings(arguments)
     if arguments.second_opinion:
         chosen["method.second_opinion"] = True
@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         sys.stdout.write(json.dumps(summary) + "\n")
-    return ExitCode.DONE if result.consistent else ExitCode.NO
+    return ExitCode.NO if result.verdict.grade == "unfit" else ExitCode.DONE
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:

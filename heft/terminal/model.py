@@ -8,6 +8,7 @@ from math import isfinite
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from heft.identify.bodies.parameters import Layout
@@ -17,8 +18,11 @@ from heft.identify.data.deflection import Deflection
 from heft.identify.estimation.cutoff import Tradeoff
 from heft.identify.result import Result
 from heft.identify.result.parameter_values import LinkParameters, Parameters
+from heft.identify.result.verdict import Verdict
 
-__all__ = ["describe_result"]
+__all__ = ["describe_result", "describe_verdict"]
+
+STYLES = {"good": "green", "care": "yellow", "unfit": "red"}
 
 
 def describe_result(result: Result, path: Path, console: Console) -> None:
@@ -64,6 +68,16 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     for warning in result.warnings:
         console.print(f"[yellow]![/] {warning}", markup=True)
     console.print(f"result    {path}", markup=False)
+
+
+def describe_verdict(verdict: Verdict, console: Console) -> None:
+    """Grade and headline, then the reasons, worst first."""
+    style = STYLES[verdict.grade]
+    console.print(f"verdict   [{style}]{verdict.grade}[/]: {escape(verdict.headline)}")
+    for number, reason in enumerate(verdict.reasons, start=1):
+        console.print(
+            f"  {number:2d}. [{STYLES[reason.severity]}]{reason.severity}[/]  {escape(reason.text)}"
+        )
 
 
 def _cutoff(found: Tradeoff) -> str:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.interval import Interval
+from heft.identify.certainty.reason import Reason
 from heft.identify.certainty.recording_terms import RecordingTerms
 from heft.identify.data import Dataset, Processing, filtered_rows
 from heft.identify.data.deflection import Deflection
@@ -32,6 +34,7 @@ from heft.identify.result.interval_summary import interval_summary
 from heft.identify.result.parameter_values import Parameters
 from heft.identify.result.provenance import Provenance
 from heft.identify.result.relative_error import RelativeError
+from heft.identify.result.verdict import Verdict, judge
 from heft.identify.robot import Robot
 
 __all__ = ["Prediction", "Result", "load"]
@@ -85,6 +88,7 @@ class Result(IdentifiedModel):
     feasible           whether plain least squares was consistent by itself, where the method tests it
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
+    findings           reasons against the answer that were found with the data; `verdict` weighs them
     """
 
     base: BaseValues
@@ -104,6 +108,16 @@ class Result(IdentifiedModel):
     feasible: bool | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    findings: tuple[Reason, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether to use it, and why not: see `docs/verdict.md`."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        return judge(self)
 
     @property
     def certainty(self) -> str:
@@ -218,7 +232,9 @@ class Result(IdentifiedModel):
             "rank": self.rank,
             "condition_number": self.condition_number if np.isfinite(self.condition_number) else None,
             "total_mass": self.total_mass,
+            "verdict": self.verdict.to_dict(),
             "warnings": list(self.warnings),
+            "findings": [one.to_dict() for one in self.findings],
             "parameters": self.layout.unpack(self.parameters.values),
             "prior": None if self.prior is None else self.layout.unpack(self.prior),
             "base": self.base.to_dict(),
@@ -274,6 +290,7 @@ class Result(IdentifiedModel):
                 feasible=data["feasible"],
                 facts=data["facts"],
                 warnings=tuple(data["warnings"]),
+                findings=tuple(Reason.from_dict(one) for one in data.get("findings", ())),
             )
         except (KeyError, TypeError, ValueError, IndexError) as exc:
             if isinstance(exc, HeftError):
