@@ -163,10 +163,13 @@ def kr300_dh() -> Robot:
 
 
 def kr300() -> RealRecording:
-    """KUKA KR300: slow, small motion; no model file."""
+    """KUKA KR300: slow, small motion; motor torques, and no model file."""
     data = np.load(DATA / "kr300_weigand.npz")
     parts = [
-        Dataset.from_arrays(data[f"{run}__t"], data[f"{run}__q_link"], data[f"{run}__tau"]) for run in "AB"
+        Dataset.from_arrays(
+            data[f"{run}__t"], data[f"{run}__q_motor"], data[f"{run}__tau"] * data["gear_ratio"]
+        )
+        for run in "AB"
     ]
     return RealRecording("kr300", kr300_dh(), (parts[0],), (parts[1],))
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.cone import ConeProgram, svec
 from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS, pseudo_inertia, transform_matrix
-from heft.identify.errors import ProblemError
+from heft.identify.errors import ProblemError, SolverError
 from heft.identify.estimation.constrained.blame import InfeasibleProblemError, blamed
 from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, FeasibleSet, Margin
 from heft.identify.estimation.constrained.second_opinion import differing, opinions
@@ -85,8 +85,11 @@ def sdp(
         second = opinions(problem, target, parameters, modelled)
         notes = differing(second)
     if problem.prior is None:
-        parameters, more = _compact(problem, feasible, target, parameters)
-        facts = {name: value + more[name] for name, value in facts.items()}
+        try:
+            parameters, more = _compact(problem, feasible, target, parameters)
+            facts = {name: value + more[name] for name, value in facts.items()}
+        except SolverError as exc:
+            notes += (f"the links are those that fit best, not the most compact ones that fit alike: {exc}",)
     facts |= {"prior_weight": prior_weight, **second}
     return Estimate.of(problem, "sdp", parameters, weights, facts=facts, warnings=notes)
 
