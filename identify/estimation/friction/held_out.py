@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Self
 
@@ -50,8 +51,7 @@ class HeldOut:
     def errors(self, choices: Sequence[Sequence[int]]) -> Array:
         """e_b of each choice of columns, all equally many: shape (C, B)."""
         pick = np.array(choices)
-        whole = self.products.sum(axis=0)
-        rest = whole - self.products
+        rest = self._whole - self.products
         square = rest[:, pick[:, :, None], pick[:, None, :]].swapaxes(0, 1)
         square = square + SINGULAR * np.eye(pick.shape[1])
         seen = rest[:, pick, -1].swapaxes(0, 1)
@@ -63,7 +63,19 @@ class HeldOut:
 
     def coefficients(self, choice: Sequence[int]) -> Array:
         """Of the columns chosen, by all blocks together, shape (s,)."""
+        return self._solved(list(choice)) * self.lengths[-1] / self.lengths[list(choice)]
+
+    def fitted(self, choice: Sequence[int]) -> float:
+        """The squared error that the columns chosen leave where all blocks are fitted together."""
         pick = list(choice)
-        whole = self.products.sum(axis=0)
-        k = np.linalg.solve(whole[np.ix_(pick, pick)] + SINGULAR * np.eye(len(pick)), whole[pick, -1])
-        return np.asarray(k * self.lengths[-1] / self.lengths[pick])
+        left = self._whole[-1, -1] - self._solved(pick) @ self._whole[pick, -1]
+        return float(max(left, 0.0) * self.lengths[-1] ** 2)
+
+    def _solved(self, pick: list[int]) -> Array:
+        square = self._whole[np.ix_(pick, pick)] + SINGULAR * np.eye(len(pick))
+        return np.asarray(np.linalg.solve(square, self._whole[pick, -1]))
+
+    @cached_property
+    def _whole(self) -> Array:
+        """Products of all blocks together, shape (m + 1, m + 1)."""
+        return np.asarray(self.products.sum(axis=0))

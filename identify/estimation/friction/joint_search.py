@@ -57,7 +57,11 @@ class JointSearch:
     def chosen(self) -> JointFriction:
         """The friction that predicts best, the robot's own where nothing is better."""
         enough = FEWEST_ROWS * (len(self._names) + len(FURTHER))
-        if self._used.sum() < enough or len(np.unique(self._block)) < FEWEST_BLOCKS:
+        if (
+            self._used.sum() < enough
+            or len(np.unique(self._block)) < FEWEST_BLOCKS
+            or not self._is_promising()
+        ):
             return self._own
         friction = self._own
         for _ in range(STEPS):
@@ -67,12 +71,20 @@ class JointSearch:
             friction = better
         return friction if friction is self._own else self._judged(friction)
 
+    def _is_promising(self) -> bool:
+        """Whether any of a few candidates explains half of its price, by all blocks together: most joints end here."""
+        few = [self._own, *self._changes(self._own, OCTAVES[1::2])]
+        columns, index = self._columns(few)
+        held = HeldOut.of(columns, self._block)
+        errors = np.array([held.fitted(one) for one in index])
+        return float(errors[0] - errors.min()) > 0.5 * self._price(float(errors[0]), len(few))
+
     def _better(self, friction: JointFriction) -> JointFriction | None:
         """The best change that is worth its penalty."""
         frictions = [friction, *self._changes(friction)]
         held, index, errors = self._errors(frictions)
         gain, std = _gain(errors[0] - errors)
-        worth = gain - np.maximum(PENALTY * std, self._price(errors[0], len(frictions)))
+        worth = gain - np.maximum(PENALTY * std, self._price(float(errors[0].sum()), len(frictions)))
         negative = self._negative(held, index[0], friction)
         for i in np.argsort(-worth):
             if i == 0 or worth[i] <= 0:
@@ -91,25 +103,25 @@ class JointSearch:
             errors[same] = held.errors([index[i] for i in same])
         return held, index, errors
 
-    def _price(self, errors: Array, candidates: int) -> float:
+    def _price(self, error: float, candidates: int) -> float:
         """The gain that the best of all candidates of an arm may have by chance (extended BIC), and a floor.
 
         With N rows and P candidates, N / e times the gain of e = squared error must exceed log N + 2 log P.
         """
-        rows, error = len(self._block), float(errors.sum())
+        rows = len(self._block)
         floor = NO_ERROR**2 * float((self._target[self._used] ** 2).sum())
         return max(error / rows * float(np.log(rows) + 2 * np.log(candidates * self._joints)), floor)
 
-    def _changes(self, friction: JointFriction) -> list[JointFriction]:
+    def _changes(self, friction: JointFriction, octaves: Sequence[int] = OCTAVES) -> list[JointFriction]:
         """Every friction that is one change away."""
         fastest = FASTEST * self._top
         changes = []
-        for octave in OCTAVES:
+        for octave in octaves:
             speed = self._own.smoothing_velocity * 2.0**octave
             limit = fastest if "stribeck" not in friction.terms else friction.stribeck_velocity / APART
             if speed <= limit and speed != friction.smoothing_velocity:
                 changes.append(replace(friction, smoothing_velocity=speed))
-        for octave in OCTAVES:
+        for octave in octaves:
             speed = self._own.stribeck_velocity * 2.0**octave
             is_own = "stribeck" in friction.terms and speed == friction.stribeck_velocity
             if APART * friction.smoothing_velocity <= speed <= fastest and not is_own:
@@ -202,7 +214,7 @@ class JointSearch:
         """Whether another friction is better than one by more than its penalty."""
         errors = self._errors([friction, other])[2]
         gain, std = _gain(errors[0] - errors[1])
-        return float(gain) > max(PENALTY * float(std), self._price(errors[0], 1))
+        return float(gain) > max(PENALTY * float(std), self._price(float(errors[0].sum()), 1))
 
     def _judged(self, friction: JointFriction) -> JointFriction:
         """The friction with what it is worth against the robot's own."""
