@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def identify_and_report(
     *,
     out: Path,
     console: Console,
-    validate: Recording | None = None,
+    validate: Sequence[Recording] = (),
     figures: bool = False,
     bootstrap: int = 0,
     **options: Any,
@@ -53,7 +54,7 @@ def present(
     recordings: list[Recording],
     console: Console,
     *,
-    validate: Recording | None = None,
+    validate: Sequence[Recording] = (),
     figures: bool = False,
 ) -> dict[str, Any]:
     """Print the model that was written to `path`, and write its report beside it; a summary for JSON."""

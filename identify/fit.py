@@ -5,7 +5,7 @@ The package binds `fit` when it is imported, so whatever takes long to import is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heft.daq.recording import Recording
     from heft.identify.bodies.consistency import Level
     from heft.identify.certainty.bootstrap import Bootstrap
-    from heft.identify.data import Dataset, Processing
+    from heft.identify.data import Dataset, KnownLoad, Processing
     from heft.identify.estimation.alignment import Alignment
     from heft.identify.estimation.estimators import Method
     from heft.identify.estimation.friction import Friction
@@ -38,10 +38,12 @@ class Signals:
 
     processing   filter and derivatives in full, instead of a cut-off alone; None: chosen from the data
     delay_s      delay of torques against positions [s] (docs/units-and-frames.md); None: estimated from the data
+    common       what several recordings have in common, of `offsets` (of torques) and `delay`; else each has its own
     """
 
     processing: Processing | None = None
     delay_s: float | None = None
+    common: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -127,7 +129,7 @@ def fit(
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
 
     def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
-        fit_data = FitData.of(robot, datasets, processing)
+        fit_data = FitData.of(robot, datasets, processing, signals.common)
         problem_of = partial(
             Problem.of,
             robot,
@@ -180,12 +182,14 @@ def fit(
         "weighting": method.weighting if isinstance(method.weighting, str) else list(method.weighting),
         "bounds": problem.bounds.to_dict(),
         "delay_s": signals.delay_s,
+        "common": list(signals.common),
         "prior_spread": asdict(problem.spread),
         "drives": start.to_dict(),
     }
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
         assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))
+    assessment = replace(assessment, warnings=(*tradeoff.warnings, *assessment.warnings))
     result = assemble(
         alignment.data,
         problem,
@@ -220,13 +224,17 @@ def identify_recordings(
     method: str | Method = "sdp",
     level: Level = "full",
     friction: Friction = "auto",
-    validate: Recording | None = None,
+    common: Sequence[str] = (),
+    loads: Mapping[Recording, KnownLoad] | None = None,
+    validate: Sequence[Recording] = (),
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Fit the segments marked for identification; validate on those marked for validation, or on another recording.
+    """Fit the segments marked for identification; validate on those marked for validation, or on other recordings.
 
-    robot   None: the one that travels inside the first recording
+    robot    None: the one that travels inside the first recording
+    common   what the recordings have in common (`Signals.common`)
+    loads    known loads that were on the flange, by recording
 
     Other arguments as of `fit`.
     """
@@ -234,24 +242,30 @@ def identify_recordings(
     from heft.identify.data.recorded_robot import robot_of
     from heft.identify.result.provenance import RecordingOrigin
 
-    for one in [*recordings, *([] if validate is None else [validate])]:
+    for one in [*recordings, *validate]:
         robot = robot_of(one, robot)
-    assert robot is not None
-    data = [part for one in recordings for part in datasets_of(one, robot, IDENTIFICATION)]
-    origins = [RecordingOrigin.of(one, IDENTIFICATION) for one in recordings]
-    if validate is not None:
-        unseen = datasets_of(validate, robot, None)
-        origins.append(RecordingOrigin.of(validate, VALIDATION))
-    else:
-        marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
-        unseen = [part for one in marked for part in datasets_of(one, robot, VALIDATION)]
+    known = loads or {}
+    origins = [RecordingOrigin.of(one, IDENTIFICATION, known.get(one)) for one in recordings]
+    origins += [RecordingOrigin.of(one, VALIDATION, known.get(one)) for one in validate]
     _check_distinct(origins)
+
+    def datasets(one: Recording, use: str | None) -> list[Dataset]:
+        assert robot is not None
+        parts = datasets_of(one, robot, use)
+        return [part.loaded(known[one]) for part in parts] if one in known else parts
+
+    data = [part for one in recordings for part in datasets(one, IDENTIFICATION)]
+    marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
+    use = None if validate else VALIDATION
+    unseen = [part for one in validate or marked for part in datasets(one, use)]
+    assert robot is not None
     result = fit(
         robot,
         data,
         method,
         level,
         friction=friction,
+        signals=Signals(common=tuple(common)),
         validate=unseen or None,
         bootstrap=bootstrap,
         progress=progress,

@@ -15,10 +15,13 @@ from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
 from heft.identification import identify_and_report
 from heft.identify.bodies.consistency import Level
+from heft.identify.data.known_load import NUMBERS
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.estimation.friction.choice import FRICTION_TERMS
 from heft.identify.fit import identify_recordings
+from heft.identify.information.fit_data import SHARED
 from heft.identify.robot import Robot
+from heft.known_loads import known_loads
 from heft.terminal.progress import progress_bars
 
 __all__ = ["add", "run"]
@@ -47,7 +50,30 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="auto: terms and velocities of each joint's friction from the data; file: as the robot's file says; or "
         f"terms for all joints, as viscous,coulomb (of {', '.join(FRICTION_TERMS)}); default: auto",
     )
-    parser.add_argument("--validate", type=Path, metavar="FILE", help="recording to validate on")
+    parser.add_argument(
+        "--validate",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="recordings to validate on",
+    )
+    parser.add_argument(
+        "--common",
+        type=_shared,
+        default=(),
+        metavar="WHAT",
+        help="what several recordings have in common: offsets, delay or both, by comma (default: each has its own)",
+    )
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar=f"[FILE=]{NUMBERS}",
+        help="known load on the flange in a recording [kg, m, kg m2]: centre in the flange's frame, moments about it "
+        "(default: a point); FILE where there are several",
+    )
     parser.add_argument(
         "--reproduce",
         type=Path,
@@ -78,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.files:
         arguments.usage_error("name a recording, or a result to --reproduce")
     opened = cache(Recording.open)  # a file that is named twice, too
+    loads = known_loads(arguments.load, [*arguments.files, *arguments.validate])
     summary, result = identify_and_report(
         [opened(file) for file in arguments.files],
         out=arguments.out or arguments.files[0].parent,
@@ -85,7 +112,9 @@ def run(arguments: argparse.Namespace) -> int:
         method=arguments.method,
         level=arguments.level,
         friction=arguments.friction,
-        validate=None if arguments.validate is None else opened(arguments.validate),
+        common=arguments.common,
+        loads={opened(file): load for file, load in loads.items()},
+        validate=[opened(file) for file in arguments.validate],
         figures=arguments.figures,
         bootstrap=arguments.bootstrap,
         console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
@@ -135,6 +164,15 @@ def _friction(text: str) -> str | tuple[str, ...]:
                 f"{term!r} is no friction term; give auto, file, or terms of {', '.join(FRICTION_TERMS)}"
             )
     return terms
+
+
+def _shared(text: str) -> tuple[str, ...]:
+    """What recordings have in common."""
+    wanted = tuple(part.strip() for part in text.split(","))
+    for part in wanted:
+        if part not in SHARED:
+            raise argparse.ArgumentTypeError(f"{part!r}: choose of {', '.join(SHARED)}, or both by comma")
+    return wanted
 
 
 def _replicates(text: str) -> int:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heft.identify.bodies.parameters import Layout
+from heft.identify.data import KnownLoad
 from heft.identify.data.account import GRID, USED
 from heft.identify.estimation.cutoff import Tradeoff
 from heft.identify.result import Result
@@ -42,6 +43,8 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     )
     if result.tradeoff is not None:
         console.print(_cutoff(result.tradeoff), markup=False)
+    for line in _recordings(result):
+        console.print(line, markup=False)
     if any(origin.rows for origin in result.provenance.data):
         console.print(_rows(result), markup=False)
     if result.friction is not None:
@@ -61,9 +64,24 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
 
 def _cutoff(found: Tradeoff) -> str:
     """Why this cut-off, in a line."""
-    taken = found.taken
+    if found.taken is None:
+        return f"cut-off {found.cutoff_hz:.3g} Hz {'given' if found.given else 'from the motion alone'}; {found.reason}"
     why = "given" if found.given else f"chosen ({found.reason})"
-    return f"cut-off {taken.cutoff_hz:.3g} Hz {why}: {100 * taken.kept:.1f} % of the motion's torque pass"
+    return (
+        f"cut-off {found.cutoff_hz:.3g} Hz {why}: {100 * found.taken.kept:.1f} % of the motion's torque pass"
+    )
+
+
+def _recordings(result: Result) -> list[str]:
+    """Of several recordings each one's offsets, delay and load, in a line each."""
+    lines = []
+    for one in result.recordings:
+        offsets = ", ".join(f"{value:.3g}" for value in one.offsets.values())
+        told = [f"torque offsets {offsets}"] if offsets else []
+        told.append(f"delay {1e3 * one.delay.value_s:.2f} ms")
+        told += [] if one.load is None else [f"known load {KnownLoad.from_numbers(one.load)}"]
+        lines.append(f"{one.source}: {', '.join(told)}")
+    return lines
 
 
 def _rows(result: Result) -> str:

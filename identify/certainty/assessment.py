@@ -15,6 +15,12 @@ from heft.identify.certainty.jackknife import WINDOWS, Windows, jackknife
 from heft.identify.certainty.model_check import UnmodelledResidual, outlier_intervals, unmodelled_residuals
 from heft.identify.certainty.parameter_intervals import parameter_intervals
 from heft.identify.certainty.position_noise import attenuation
+from heft.identify.certainty.recording_terms import (
+    RecordingTerms,
+    mean_delay,
+    recording_terms,
+    widened_offsets,
+)
 from heft.identify.certainty.scatter import Scatter
 from heft.identify.certainty.uncertainty import Uncertainty, uncertainty_of
 from heft.identify.estimation.alignment import Alignment, Delay
@@ -32,7 +38,8 @@ class Assessment:
     """How far an estimate can be trusted.
 
     uncertainty     covariance of base parameters and delay
-    delay           of torques against positions
+    delay           of torques against positions; the mean of several recordings' own
+    recordings      what each of several recordings has of its own
     intervals       of parameters by name
     facts           numbers for the result, by name
     warnings        lines for the result
@@ -45,6 +52,7 @@ class Assessment:
     facts: dict[str, float]
     warnings: tuple[str, ...]
     contradiction: str = ""
+    recordings: tuple[RecordingTerms, ...] = ()
 
     def checked_by(self, check: BootstrapCheck) -> Self:
         """The same with the facts and warnings of a bootstrap."""
@@ -53,7 +61,7 @@ class Assessment:
 
 def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assessment:
     """Covariance, delay and intervals of an estimate with this scatter of its residuals."""
-    data, problem = alignment.data, alignment.problem
+    data, problem = alignment.data.weighted(estimate.sample_weights), alignment.problem
     effect = scatter.effect
     bias = attenuation(data, problem, estimate, effect.spread)
     unmodelled = unmodelled_residuals(data, effect.residuals)
@@ -61,8 +69,9 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
     if unmodelled:
         between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
     uncertainty = uncertainty_of(problem, estimate, scatter, bias, between)
-    delay = _delay(alignment, effect, uncertainty)
-    lines = [*alignment.warnings, *drift_warnings(delay)]
+    delays = _delays(alignment, effect, uncertainty)
+    recordings = recording_terms(data, estimate.parameters, delays)
+    lines = [*alignment.warnings, *(line for delay in delays for line in drift_warnings(delay))]
     lines += _widened(uncertainty, data.processing.cutoff_hz, effect)
     lines += _biased(uncertainty, problem.base.names)
     lines += _outliers(data, estimate, effect)
@@ -78,29 +87,44 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
     }
     return Assessment(
         uncertainty=uncertainty,
-        delay=delay,
-        intervals=intervals.intervals,
+        delay=mean_delay(delays),
+        intervals=widened_offsets(intervals.intervals, recordings),
         facts=facts,
         warnings=(*lines, *intervals.warnings),
         contradiction=intervals.contradiction,
+        recordings=recordings,
     )
 
 
-def _delay(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -> Delay:
-    """The torques' delay with its interval, and in windows of the data; of no width where it was given."""
-    data, value, estimated = alignment.data.datasets[0], alignment.delay_s, alignment.estimated
-    half = quantile(uncertainty.degrees) * uncertainty.delay_s if estimated else 0.0
-    windows = delay_windows(value, effect.delay, effect.curvature, effect.starts) if estimated else ()
-    return Delay(
-        stream=data.torque_stream,
-        against=data.motion_stream,
-        value_s=value,
-        std_s=uncertainty.delay_s if estimated else 0.0,
-        low_s=value - half,
-        high_s=value + half,
-        estimated=estimated,
-        windows=windows,
-    )
+def _delays(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -> tuple[Delay, ...]:
+    """The torques' delays with their intervals, and in windows of the data; of no width where they were given."""
+    data, estimated = alignment.data, alignment.estimated
+    found = []
+    for number, value in enumerate(alignment.delays_s):
+        first = next(one for i, one in enumerate(data.datasets) if data.delay_group(i) == number)
+        std = float(uncertainty.delays_s[number]) if estimated else 0.0
+        half = quantile(uncertainty.degrees) * std
+        own = effect.curvature[:, number] != 0
+        windows = (
+            delay_windows(
+                value, effect.delays[own, number], effect.curvature[own, number], effect.starts[own]
+            )
+            if estimated
+            else ()
+        )
+        found.append(
+            Delay(
+                stream=first.torque_stream,
+                against=first.motion_stream,
+                value_s=value,
+                std_s=std,
+                low_s=value - half,
+                high_s=value + half,
+                estimated=estimated,
+                windows=windows,
+            )
+        )
+    return tuple(found)
 
 
 def _widened(uncertainty: Uncertainty, cutoff_hz: float, effect: Influence) -> list[str]:

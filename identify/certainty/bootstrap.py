@@ -105,8 +105,8 @@ def replicate(
     for name, which in (("base parameters", known & ~joint), ("friction", known & joint)):
         if which.any():
             ratios[name] = float(np.median(scatter[:-1][which] / reported[which]))
-    if alignment.estimated and uncertainty.delay_s > 0:
-        ratios["delay"] = float(scatter[-1] / uncertainty.delay_s)
+    if alignment.estimated and len(uncertainty.delays_s) == 1 and uncertainty.delays_s[0] > 0:
+        ratios["delay"] = float(scatter[-1] / uncertainty.delays_s[0])
     return BootstrapCheck(settings.replicates, failed, ratios)
 
 
@@ -128,7 +128,7 @@ class _Replicate:
             if self.alignment.estimated:
                 problem, delay_s = settled(problem, REACH / data.processing.cutoff_hz)
             if problem.reweight is not None:
-                rows = data.aligned(data.delay_s + delay_s)
+                rows = data.aligned([each + delay_s for each in data.delays_s])
                 problem = replace(problem, reweight=partial(rows.reweight, counts=draw))
             return np.append(estimate(problem, self.method.name, **self.method.options).base, delay_s)
         except HeftError:

@@ -5,7 +5,8 @@ Least squares with a delay d solves sum of scores = 0, with for every instant k 
     s_b(k) = sum_j w_j r_jk Y_jk,   s_d(k) = -sum_j w_j r_jk tau'_jk
 
 and an estimate is off by the sum of its influences, psi_d = (s_d - g' s_b) / h, psi_b = A^-1 s_b - g psi_d, where
-A = Y'WY, g = A^-1 a, a = -Y'W tau', h = tau'W tau' + r'W tau'' - a' g. Rows join in groups, so that memory is bounded.
+A = Y'WY, g = A^-1 a, a = -Y'W tau', h = tau'W tau' + r'W tau'' - a' g. With D delays, each of its own rows, g has D
+columns and h is a matrix. Rows join in groups, so that memory is bounded.
 """
 
 from __future__ import annotations
@@ -41,20 +42,21 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Influence:
-    """psi of the base parameters and, where it was estimated, of the delay.
+    """psi of the base parameters and, where they were estimated, of the D delays.
 
     parameters   shape (G, n_base)
-    delay        shape (G,), zero for a given delay
-    curvature    of the delay's cost in each group [1/s2], shape (G,); `total` of its profile
-    sensitivity  g: change of base parameters per second of delay, shape (n_base,)
+    delays       shape (G, D), zero for given delays
+    curvature    of the delays' costs in each group [1/s2], shape (G, D)
+    inverse      h^-1: covariance of the delays for residuals of variance 1 / w, shape (D, D); zero for given ones
+    sensitivity  g: change of base parameters per second of delay, shape (n_base, D)
     spread       A^-1, shape (n_base, n_base); infinite on the diagonal where data say nothing
     starts       time of each group's first row [s], shape (G,)
     """
 
     parameters: Array
-    delay: Array
+    delays: Array
     curvature: Array
-    total: float
+    inverse: Array
     sensitivity: Array
     spread: Array
     starts: Array
@@ -86,6 +88,7 @@ def influence(fit_data: FitData, problem: Problem, estimate: Estimate, estimated
         pairs = [(c, place[k]) for c, k in enumerate(layout.parameters[part], part.start) if k in place]
         picked.append(tuple(np.array(pairs, dtype=np.int64).reshape(-1, 2).T))
     names = [*layout.names, ""]
+    count, a = len(fit_data.delays_s), np.zeros((len(columns), len(fit_data.delays_s)))
     viscous = np.array(
         [
             next(
@@ -104,12 +107,16 @@ def influence(fit_data: FitData, problem: Problem, estimate: Estimate, estimated
         weight = estimate.weights * block.keep
         if estimate.sample_weights is not None:
             weight = weight * estimate.sample_weights[block.index]
-        pull = np.zeros((len(residual), len(columns) + 1))
+        pull = np.zeros((len(residual), len(columns) + count))
+        first, second = block.rates[:, :, 0], block.rates[:, :, 1]
+        group = fit_data.delay_group(block.dataset)
         for j, (at, to) in enumerate(picked):
             pull[:, to] += (weight[:, j] * residual[:, j])[:, None] * block.table[:, at]
-        first, second = block.rates[:, :, 0], block.rates[:, :, 1]
-        pull[:, -1] = -(weight * residual * first).sum(axis=1)
-        bends.append((weight * (first**2 + residual * second)).sum(axis=1))
+            a[to, group] -= (weight[:, j] * first[:, j]) @ block.table[:, at]
+        pull[:, len(columns) + group] = -(weight * residual * first).sum(axis=1)
+        bend = np.zeros((len(residual), count))
+        bend[:, group] = (weight * (first**2 + residual * second)).sum(axis=1)
+        bends.append(_grouped(bend, per_group))
         pulls.append(_grouped(pull, per_group))
         starts.append(block.time[::per_group])
         times.append(block.time)
@@ -117,21 +124,19 @@ def influence(fit_data: FitData, problem: Problem, estimate: Estimate, estimated
         kept.append(block.keep)
         speeds.append(np.where(viscous >= 0, block.table[:, viscous], np.nan))
     scores = np.concatenate(pulls)
-    bend = np.concatenate([_grouped(b[:, None], per_group)[:, 0] for b in bends])
-    a = np.zeros(len(columns))
-    if information.rates is not None and estimated:
-        p = len(information.names)
-        for w, factor, rates in zip(estimate.weights, information.factors, information.rates, strict=True):
-            a -= w * (factor[:, columns].T @ rates[: p + 1, 0])
-    g = finite @ a
-    total = float(bend.sum() - a @ g) if estimated else np.inf
-    total = total if total > 0 else np.inf  # no minimum: residuals of nothing but rounding
-    psi_d = (scores[:, -1] - scores[:, :-1] @ g) / total
+    curvature = np.concatenate(bends)
+    g = finite @ a if estimated else np.zeros_like(a)
+    profiled = np.diag(curvature.sum(axis=0)) - a.T @ g
+    # No minimum: residuals of nothing but rounding.
+    minimum = estimated and bool(np.linalg.eigvalsh(profiled)[0] > 0)
+    inverse = np.asarray(np.linalg.inv(profiled) if minimum else np.zeros_like(profiled), dtype=np.float64)
+    by_parameters, by_delays = scores[:, : len(columns)], scores[:, len(columns) :]
+    psi_d = (by_delays - by_parameters @ g) @ inverse
     return Influence(
-        parameters=scores[:, :-1] @ finite - np.outer(psi_d, g),
-        delay=psi_d,
-        curvature=bend,
-        total=total,
+        parameters=by_parameters @ finite - psi_d @ g.T,
+        delays=psi_d,
+        curvature=curvature,
+        inverse=inverse,
         sensitivity=g,
         spread=spread,
         starts=np.concatenate(starts),

@@ -26,7 +26,7 @@ WINDOWS = 10
 
 @dataclass(frozen=True)
 class Windows:
-    """Normal equations of M windows of the rows, columns scaled to length 1; k = n_base + 1, the delay last.
+    """Normal equations of M windows of the rows, columns scaled to length 1; k = n_base + D, the delays last.
 
     squares   A_w, shape (M, k, k)
     scores    s_w, shape (M, k)
@@ -39,9 +39,9 @@ class Windows:
 
     @classmethod
     def of(cls, data: FitData, problem: Problem, estimate: Estimate, delayed: bool, count: int) -> Windows:
-        """One pass through the rows at the estimate's least-squares optimum; `delayed`: the delay was estimated too."""
+        """One pass through the rows at the estimate's least-squares optimum; `delayed`: delays were estimated too."""
         place = {column: i for i, column in enumerate(problem.base.independent)}
-        layout, size = data.robot.regressor.layout, len(place) + 1
+        layout, size = data.robot.regressor.layout, len(place) + len(data.delays_s)
         rows = data.row_count()
         squares, scores = np.zeros((count, size, size)), np.zeros((count, size))
         for block in data.blocks():
@@ -50,11 +50,12 @@ class Windows:
             if estimate.sample_weights is not None:
                 weight = weight * estimate.sample_weights[block.index]
             window = block.index * count // max(rows, 1)
+            last = len(place) + data.delay_group(block.dataset)
             for j in range(problem.joints):
                 part = layout.row(j)
                 named = enumerate(layout.parameters[part].tolist(), part.start)
                 pairs = [(column, place[k]) for column, k in named if k in place]
-                at, to = np.array([*pairs, (0, size - 1)], dtype=np.int64).T
+                at, to = np.array([*pairs, (0, last)], dtype=np.int64).T
                 design = block.table[:, at]
                 design[:, -1] = -block.rates[:, j, 0] if delayed else 0.0
                 for w in range(int(window[0]), int(window[-1]) + 1):
@@ -74,7 +75,7 @@ class Windows:
 
 
 def jackknife(windows: Windows) -> Array:
-    """Variances of the base parameters and of the delay, shape (n_base + 1,)."""
+    """Variances of the base parameters and of the delays, shape (n_base + D,)."""
     count = len(windows.scores)
     moved = np.array([windows.moved(1.0 - np.eye(count)[w]) for w in range(count)])
     return (count - 1) / count * (moved**2).sum(axis=0)

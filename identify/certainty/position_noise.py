@@ -49,6 +49,7 @@ def attenuation(fit_data: FitData, problem: Problem, estimate: Estimate, spread:
     whole = sum(data.duration_s for data in fit_data.datasets)
     for data, survey in zip(fit_data.datasets, fit_data.surveys, strict=True):
         variance = acceleration_noise(fit_data.processing, data, 1 / survey.sampling.step_s)
+        variance[survey.still] = 0.0
         picked = np.linspace(0, len(data) - 1, INSTANTS).astype(int)
         q = np.asarray(data.q[picked], dtype=np.float64)
         still = robot.regressor.dense(q, np.zeros_like(q), np.zeros_like(q))[:, :, columns]

@@ -30,7 +30,7 @@ class Uncertainty:
     covariance   of the base parameters, shape (n_base, n_base); infinite where data say nothing
     data         the same without what constraints and priors moved: of least squares
     widening     standard deviations over those of independent residuals, shape (n_base,)
-    delay_s      standard deviation of the delay [s]
+    delays_s     standard deviations of the delays [s], shape (D,)
     degrees      degrees of freedom of these estimates of variance
     lag          rows over which residuals resemble each other
     moved        what constraints and priors moved the base parameters by, shape (n_base,)
@@ -40,7 +40,7 @@ class Uncertainty:
     covariance: Array
     data: Array
     widening: Array
-    delay_s: float
+    delays_s: Array
     degrees: float
     lag: int
     moved: Array
@@ -63,20 +63,20 @@ def uncertainty_of(
     """The uncertainty of an estimate.
 
     bias      of the base parameters by noise of the positions, shape (n_base,)
-    windows   variances by the jackknife, where residuals are not noise, shape (n_base + 1,); None where they are
+    windows   variances by the jackknife, where residuals are not noise, shape (n_base + D,); None where they are
     """
     effect, formal, lag = scatter.effect, scatter.formal, scatter.lag
     known = effect.known
     own = scatter.own if windows is None else np.maximum(scatter.own, windows)
     size = np.diag(formal)
-    ratio = np.divide(own[:-1], size, out=np.ones_like(size), where=size > 0)
+    ratio = np.divide(own[: len(size)], size, out=np.ones_like(size), where=size > 0)
     widening = np.sqrt(np.maximum(ratio, 1.0))
     moved = problem.base.matrix @ (estimate.parameters - estimate.least_squares)
     moved, bias = np.where(known, moved, 0.0), np.where(known, bias, 0.0)
     data = formal * np.outer(widening, widening) + np.outer(bias, bias)
     data[~known, ~known] = np.inf
     covariance = data + np.outer(moved, moved)
-    delay = float(np.sqrt(max(scatter.variance / effect.total, own[-1])))
-    groups = len(effect.delay)
+    delays = np.sqrt(np.maximum(scatter.variance * np.diag(effect.inverse), own[len(size) :]))
+    groups = len(effect.delays)
     degrees = 1.5 * groups / (lag + 1) if windows is None else WINDOWS - 1.0
-    return Uncertainty(covariance, data, widening, delay, degrees, lag, moved, bias)
+    return Uncertainty(covariance, data, widening, delays, degrees, lag, moved, bias)

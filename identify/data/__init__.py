@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heft.identify.data.dataset import Dataset
+from heft.identify.data.known_load import KnownLoad
 from heft.identify.data.motion import Motion, choose_cutoff
 from heft.identify.data.processing import Processing
 from heft.identify.data.row_block import RowBlock
@@ -11,6 +12,7 @@ from heft.identify.data.survey import Survey, survey
 
 __all__ = [
     "Dataset",
+    "KnownLoad",
     "Motion",
     "Processing",
     "RowBlock",

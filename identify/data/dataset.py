@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.cleaning import cleaned
+from heft.identify.data.known_load import KnownLoad
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
 from heft.identify.data.temperature import Temperature
@@ -43,6 +45,8 @@ class Dataset:
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
     removed  samples that were left out on the way, by reason
     sent     samples that each stream had, lost ones included
+    part_of  digest of the recording that this is of: all of one have torque offsets and delay in common. Empty: of none
+    load     known load on the flange while it was recorded, or None
     """
 
     t: Array
@@ -58,16 +62,15 @@ class Dataset:
     removed: Mapping[str, int] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     temperature: Temperature | None = None
+    part_of: str = ""
+    load: KnownLoad | None = None
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
         object.__setattr__(self, "t", t)
-        if t.ndim != 1 or len(t) < FEWEST:
-            raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
-        for name, width in (("q", None), ("tau", self.joints), ("dq", self.joints), ("wrench", 6)):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _table(name, value, len(t), width))
+        tables = {name: getattr(self, name) for name in TABLES if getattr(self, name) is not None}
+        for name, table in _shaped(t, tables).items():
+            object.__setattr__(self, name, table)
         _finite("t", t)
         steps = np.diff(t)
         if steps.min() <= 0:
@@ -93,15 +96,23 @@ class Dataset:
     ) -> Dataset:
         """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6).
 
-        `temperature` [K] (T, n) is that of the joints.
+        `temperature` [K] (T, n) is that of the joints. They are treated as recordings are: rows that cannot be used are
+        left out, counted (`removed`) and told (`notes`); see `heft.identify.data.cleaning`.
         """
+        given = {"q": q, "tau": tau, "dq": dq, "wrench": wrench}
+        stamps = np.asarray(t, dtype=np.float64)
+        tables = _shaped(stamps, {name: value for name, value in given.items() if value is not None})
+        clean = cleaned(stamps, tables)
         return cls(
-            np.asarray(t, dtype=np.float64),
-            np.asarray(q),
-            np.asarray(tau),
-            None if dq is None else np.asarray(dq),
-            None if wrench is None else np.asarray(wrench),
-            temperature=None if temperature is None else Temperature(np.asarray(t), np.asarray(temperature)),
+            clean.t,
+            clean.tables["q"],
+            clean.tables["tau"],
+            clean.tables.get("dq"),
+            clean.tables.get("wrench"),
+            notes=clean.notes,
+            removed=clean.removed,
+            sent={"arrays": len(stamps)} if clean.removed else {},
+            temperature=None if temperature is None else Temperature(stamps, np.asarray(temperature)),
         )
 
     @classmethod
@@ -115,6 +126,25 @@ class Dataset:
 
         recording = path if isinstance(path, Recording) else Recording.open(path)
         return cls(**recorded_signals(recording, robot, use))
+
+    def with_load(self, mass: float, com: ArrayLike, inertia: ArrayLike | None = None) -> Dataset:
+        """The same data, recorded with a known load on the flange.
+
+        mass      [kg]
+        com       centre of mass in the flange's frame [m], shape (3,); in the last link's for a robot without a flange
+        inertia   about the centre of mass, in the flange's axes [kg m2], shape (3, 3); None: a point
+
+        The load's torques are taken off before the fit, so that parameters are those of the robot without it. A wrist
+        sensor carries the load too; its data are left out.
+        """
+        return self.loaded(KnownLoad.of(mass, com, inertia))
+
+    def loaded(self, load: KnownLoad) -> Dataset:
+        """The same data with a known load; see `with_load`."""
+        notes = [*self.notes, f"a known load of {load} is taken off the torques"]
+        if self.wrench is not None:
+            notes.append(f"{self.wrench_stream} is not used: it carries the known load too")
+        return replace(self, load=load, wrench=None, notes=tuple(notes))
 
     def bridged(self, longest_s: float) -> tuple[Dataset, tuple[Interval, ...]]:
         """The data with gaps up to `longest_s` filled, and where [s]; the same object if there is none."""
@@ -155,6 +185,8 @@ class Dataset:
                     digest.update(np.ascontiguousarray(value[start : start + 65536]).data)
         if self.temperature is not None:
             digest.update(np.column_stack([self.temperature.t, self.temperature.kelvin]).data)
+        if self.load is not None:
+            digest.update(np.array(self.load.numbers).data)
         return digest.hexdigest()
 
     def between(self, start_s: float, stop_s: float) -> Dataset:
@@ -214,6 +246,16 @@ class Dataset:
             dq=None if dq is None else dq[part],
             wrench=None if wrench is None else wrench[part],
         )
+
+
+def _shaped(t: Array, tables: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    """The tables as arrays of numbers, a row for every stamp, a column for every joint."""
+    if t.ndim != 1 or len(t) < FEWEST:
+        raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
+    q = _table("q", tables["q"], len(t), None)
+    widths = {"tau": q.shape[1], "dq": q.shape[1], "wrench": 6}
+    others = {name: _table(name, tables[name], len(t), widths[name]) for name in widths if name in tables}
+    return {"q": q, **others}
 
 
 def _table(name: str, value: ArrayLike, length: int, width: int | None) -> NDArray[Any]:

@@ -30,7 +30,9 @@ def datasets_of(recording: Recording, robot: Robot, use: str | None) -> list[Dat
     path = recording.path
     parts = sections(recording.segments, use or IDENTIFICATION)
     if len(parts) <= 1:
-        return [replace(Dataset.from_recording(recording, robot, use), source=path.name)]
+        return [
+            replace(Dataset.from_recording(recording, robot, use), source=path.name, part_of=recording.digest)
+        ]
     datasets: list[Dataset] = []
     refused: list[str] = []
     for start_ns, end_ns in parts:
@@ -43,7 +45,9 @@ def datasets_of(recording: Recording, robot: Robot, use: str | None) -> list[Dat
             refused.append(str(exc))
         else:
             since_s = (start_ns - parts[0][0]) * 1e-9
-            datasets.append(replace(data, t=since_s + data.t, source=path.name).on_disk())
+            datasets.append(
+                replace(data, t=since_s + data.t, source=path.name, part_of=recording.digest).on_disk()
+            )
     if not datasets:
         raise DataError(refused[0])
     if refused:

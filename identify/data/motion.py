@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
 from heft.identify.bodies.arrays import Array
@@ -13,7 +14,7 @@ from heft.identify.data.dataset import Dataset
 from heft.identify.data.sampling import Sampling
 from heft.identify.errors import DataError
 
-__all__ = ["LEAST_TRAVEL", "Motion", "choose_cutoff", "coarse"]
+__all__ = ["LEAST_TRAVEL", "Motion", "choose_cutoff", "coarse", "held_joints", "travel"]
 
 COARSE_HZ = 200.0  # motion is slower than this
 CHUNK = 65536
@@ -26,13 +27,16 @@ STIFF_HZ = 20.0  # above this arms bend, and rigid links no longer describe them
 ACCELERATION_NOISE = 0.01  # of the acceleration's rms, from noise of positions below the cut-off
 EDGES = 40.0  # cut-off times duration: filters may cost a fifth of the data
 LEAST_TRAVEL = 1e-3  # [rad, m]
+HELD = 0.005  # of the widest travel: what a joint that is held gives way by, and jitters
+AVERAGED_S = 0.1  # jitter is faster
+FASTEST_HZ = 5.0  # bandwidth of an arm's motion: what seems faster is jitter, not a command
 
 
 @dataclass(frozen=True)
 class Motion:
     """What the longest piece of data shows of the motion.
 
-    bandwidth_hz   90 % of the velocity power of every joint is below it, noise taken off
+    bandwidth_hz   90 % of the velocity power of every joint that is not held is below it, noise taken off; at most 5
     quiet_hz       up to which noise of the positions makes 1 % of the acceleration
     duration_s     of the piece; `rate_hz` of its samples
     """
@@ -60,13 +64,13 @@ class Motion:
         longest = max(sampling.pieces, key=lambda piece: piece.count)
         q, step = coarse(data, sampling, sampling.pieces.index(longest))
         count = q.shape[1]
-        travel = np.ptp(q, axis=1)
-        if travel.max() < LEAST_TRAVEL:
+        ranges = travel(q, step)
+        if ranges.max() < LEAST_TRAVEL:
             raise DataError(
-                f"no joint moves: the largest range is {travel.max():.2g} rad, below {LEAST_TRAVEL:g} rad; "
+                f"no joint moves: the largest range is {ranges.max():.2g} rad, below {LEAST_TRAVEL:g} rad; "
                 "give data in which the robot moves"
             )
-        velocity = np.diff(q[travel >= LEAST_TRAVEL], axis=1) / step
+        velocity = np.diff(q[~held_joints(ranges)], axis=1) / step
         size = next_fast_len(count, real=True)
         power = np.abs(rfft(velocity * np.hanning(count - 1), size, axis=1)) ** 2
         frequency = np.arange(power.shape[1]) / (size * step)
@@ -76,12 +80,25 @@ class Motion:
         motion = np.maximum(power - 5 * noise * turn**2, 0.0)
         share = np.cumsum(motion, axis=1)
         below = (share < POWER * share[:, -1:]).sum(axis=1)
-        bandwidth = float(frequency[np.minimum(below, len(frequency) - 1)].max())
+        bandwidth = min(float(frequency[np.minimum(below, len(frequency) - 1)].max()), FASTEST_HZ)
         # Noise of even density up to f has accelerations of power (2 pi)^4 f^5 / 5 times that density.
         moved = (motion * turn**2).sum(axis=1) * frequency[1]
         density = np.maximum(noise[:, 0], 1e-30) * (2 * np.pi) ** 4
         quiet = float((5 * ACCELERATION_NOISE**2 * moved / density).min() ** 0.2)
         return cls(bandwidth, quiet, count * step, 1 / sampling.step_s)
+
+
+def travel(q: Array, step: float) -> Array:
+    """Range of each joint [rad, m] (n,) in positions q (n, K), averaged over 0.1 s, which jitter does not outlast."""
+    length = max(1, min(round(AVERAGED_S / step), q.shape[1] // 4))
+    sums = np.cumsum(np.pad(q, ((0, 0), (1, 0))), axis=1)
+    means: Array = (sums[:, length:] - sums[:, :-length]) / length
+    return np.ptp(means, axis=1)
+
+
+def held_joints(ranges: Array) -> NDArray[np.bool_]:
+    """Joints (n,) that stand still, by their ranges of positions [rad, m] (n,)."""
+    return ranges < max(LEAST_TRAVEL, HELD * float(ranges.max()))
 
 
 def choose_cutoff(data: Dataset) -> float:

@@ -52,6 +52,7 @@ def periodic_rows(
     lag = round(delay_s * samples / period)
     tau = np.roll(tau, -lag, axis=1)
     position, velocity, acceleration = _series(q, period, 2 * processing.cutoff_hz)
+    velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
     taps = processing.taps(samples / period)
     torque = central(taps, period / samples)
     half = len(taps) // 2

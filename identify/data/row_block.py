@@ -22,6 +22,7 @@ class RowBlock:
     table   shape (B, C)
     keep    False where a joint stood still, shape (B, n)
     rates   first and second derivative of the filtered torque [N m/s, N m/s2], shape (B, n, 2)
+    dataset   number of the dataset, among several, that they are from
     """
 
     layout: RowLayout
@@ -30,6 +31,7 @@ class RowBlock:
     table: Array
     keep: NDArray[np.bool_]
     rates: Array
+    dataset: int = 0
 
     @property
     def torque(self) -> Array:
@@ -44,6 +46,16 @@ class RowBlock:
         table = self.table.copy()
         table[:, self.layout.torques] += delay_s * first + 0.5 * delay_s**2 * second
         return replace(self, table=table, rates=np.stack([first + delay_s * second, second], axis=2))
+
+    def shifted(self, table: Array, rates: Array) -> RowBlock:
+        """With constants added to every row: `table` (C,), and `rates` (n, 2)."""
+        return replace(self, table=self.table + table, rates=self.rates + rates)
+
+    def relieved(self, load: Array) -> RowBlock:
+        """The same rows with the torque of a known load taken off, whose parameters are `load` (p,)."""
+        table = self.table.copy()
+        table[:, self.layout.torques] -= self.predict(load)
+        return replace(self, table=table)
 
     def predict(self, parameters: Array) -> Array:
         """Filtered torque of a model with these parameters (p,) [N m, N], shape (B, n)."""

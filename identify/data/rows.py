@@ -36,9 +36,16 @@ def filtered_rows(
     """Rows of a dataset in order of time; `surveyed` is what `survey` says of it. Memory does not grow with it.
 
     `delay_s` is how old torques are against positions: whole samples of it are taken out by reading torques that
-    much later, the rest by their derivatives.
+    much later, the rest by their derivatives. The torque of the data's known load is taken off.
     """
     surveyed = surveyed or survey(robot, data, processing)
+    load = None if data.load is None else data.load.parameters(robot)
+    for block in _blocks(robot, processing, surveyed, delay_s):
+        yield block if load is None else block.relieved(load)
+
+
+def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: float) -> Iterator[RowBlock]:
+    """Rows with torques as measured."""
     if processing.derivative == "fourier":
         yield periodic_rows(robot, surveyed.data, processing, surveyed, delay_s)
         return
@@ -61,6 +68,7 @@ def filtered_rows(
             position, velocity, acceleration = motion.apply(q)
             if dq is not None:
                 velocity, acceleration, _ = motion.apply(dq)
+            velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
             inner = data.torque(piece, step, start + lag, stop + lag)
             warmth = _warmth(robot, data, piece.start_s + step * np.arange(start, stop, dtype=np.float64))
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block

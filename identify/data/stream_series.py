@@ -12,14 +12,14 @@ from heft.daq.recording import Columns, Recording
 from heft.daq.stamps import SETTLED_S, ClockFit, stamps_of
 from heft.drivers.stream import Stream
 from heft.identify.bodies.arrays import Array
+from heft.identify.data.held_samples import fresh_samples
 from heft.identify.data.resampling import MISSING
+from heft.identify.data.spikes import spikes
 from heft.identify.errors import DataError
 
 __all__ = ["Series", "read_series"]
 
 BENT_NS = 50_000  # of a clock that is not a line
-SPIKE = 12.0  # robust standard deviations by which a single sample leaves its neighbours
-MOST_SPIKES = 0.01  # of the samples: more are no spikes, but how this signal is
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Series:
 
 
 def read_series(recording: Recording, stream: Stream, names: list[str]) -> Series:
-    """Columns `names` of a stream. Invalid, repeated and outlying samples are left out, never mended."""
+    """Columns `names` of a stream. Invalid, repeated, held and outlying samples are left out, never mended."""
     columns = recording.columns(stream.name)
     if len(columns) < 2:
         raise DataError(
@@ -60,10 +60,14 @@ def read_series(recording: Recording, stream: Stream, names: list[str]) -> Serie
         kept, near = _together(t, kept, ages[rows])
         removed["heard apart"] = int((~near).sum())
         t, kept = t[near], kept[near]
-    spikes = _spikes(t, kept)
-    removed["spike"] = int(spikes.sum())
+    measured = fresh_samples(kept)
+    removed["held"] = int((~measured).sum())
+    if removed["held"]:
+        t, kept = t[measured], kept[measured]
+    spiked = spikes(t, kept)
+    removed["spike"] = int(spiked.sum())
     if removed["spike"]:
-        t, kept = t[~spikes], kept[~spikes]
+        t, kept = t[~spiked], kept[~spiked]
     lost = sum(count for _, count in columns.gaps)
     removed["lost before the host"] = lost
     sent = len(columns) + lost
@@ -104,27 +108,6 @@ def _together(t: Array, values: Array, ages: Array) -> tuple[Array, NDArray[np.b
         after = np.clip(np.searchsorted(own, t), 1, len(own) - 1)
         near &= (own[after] - own[after - 1] <= far) & (t <= own[-1])
     return together, near
-
-
-def _spikes(t: Array, values: Array) -> NDArray[np.bool_]:
-    """Single samples far off the line between their neighbours, shape (N,)."""
-    spikes = np.zeros(len(values), dtype=bool)
-    if len(values) < 16:
-        return spikes
-    off = np.abs(values[1:-1] - 0.5 * (values[:-2] + values[2:]))
-    mean = off.mean(axis=0)
-    if (off.max(axis=0) <= SPIKE * mean).all():
-        return spikes
-    usual = np.maximum(1.4826 * np.median(off, axis=0), mean)
-    far = off > SPIKE * usual
-    peak = np.ones_like(far)
-    peak[1:] &= off[1:] >= off[:-1]
-    peak[:-1] &= off[:-1] >= off[1:]
-    rare = far.mean(axis=0) <= MOST_SPIKES
-    steps = np.diff(t)
-    beside = steps <= 1.5 * np.median(steps)  # at a gap, motion alone leaves the line
-    spikes[1:-1] = (far & peak & rare).any(axis=1) & beside[1:] & beside[:-1]
-    return spikes
 
 
 def _listed(removed: dict[str, int]) -> str:

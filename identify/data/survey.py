@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval
 from heft.identify.data.dataset import Dataset
-from heft.identify.data.motion import LEAST_TRAVEL, coarse
+from heft.identify.data.motion import coarse, held_joints, travel
 from heft.identify.data.processing import Processing
 from heft.identify.data.sampling import Sampling
 from heft.identify.errors import DataError
@@ -33,6 +33,7 @@ class Survey:
 
     data    the same data, short gaps bridged
     rest    per joint: when it stood still [s]
+    still   joints that stand still in all the data: what they seem to move is jitter, shape (n,)
     gaps    bridges that are too long to be believed: rows there are left out [s]
     notes   what to know of these data, with numbers and remedies
     """
@@ -40,6 +41,7 @@ class Survey:
     data: Dataset
     sampling: Sampling
     rest: tuple[tuple[Interval, ...], ...]
+    still: NDArray[np.bool_]
     gaps: tuple[Interval, ...]
     notes: tuple[str, ...]
 
@@ -58,15 +60,16 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     gaps = tuple((a, b) for a, b in bridges if b - a > BELIEVED / processing.cutoff_hz)
     notes = list(data.notes) + _sampling_notes(sampling) + _bridge_notes(bridges, gaps, longest)
     positions = [coarse(data, sampling, k) for k in range(len(sampling.pieces))]
-    travel = np.max([np.ptp(q, axis=1) for q, _ in positions], axis=0)
-    still = travel < LEAST_TRAVEL
+    ranges = np.max([travel(q, step) for q, step in positions], axis=0)
+    still = held_joints(ranges)
     for j in np.flatnonzero(still).tolist():
         notes.append(
-            f"{robot.joints[j]} does not move ({travel[j]:.2g} rad in all, below {LEAST_TRAVEL:g} rad): its friction, "
-            "its drive and what only its motion shows cannot be identified; move it, or lock it in the model"
+            f"{robot.joints[j]} does not move ({ranges[j]:.2g} rad in all, the widest moves {ranges.max():.2g} rad): "
+            "its friction, its drive and what only its motion shows cannot be identified; move it, or lock it in the "
+            "model"
         )
     if still.all():
-        raise DataError(notes[-1] if len(still) == 1 else f"no joint moves more than {travel.max():.2g} rad")
+        raise DataError(notes[-1] if len(still) == 1 else f"no joint moves more than {ranges.max():.2g} rad")
     rest: list[list[Interval]] = [[] for _ in robot.joints]
     if processing.leave_rest and {"coulomb", "stribeck"} & set(robot.terms):
         speeds = [_speed(q, step) for q, step in positions]
@@ -76,7 +79,7 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
             for j, row in enumerate(resting):
                 rest[j] += _runs(row, piece.start_s, step)
         notes += _rest_notes(robot, rest, data)
-    return Survey(data, sampling, tuple(tuple(intervals) for intervals in rest), gaps, tuple(notes))
+    return Survey(data, sampling, tuple(tuple(intervals) for intervals in rest), still, gaps, tuple(notes))
 
 
 def _speed(q: Array, step: float) -> Array:

@@ -16,34 +16,68 @@ from heft.identify.data.account import GRID, REST, USED, row_account
 from heft.identify.data.kept_rows import KeptRows
 from heft.identify.errors import DataError
 from heft.identify.information.memory import ages
+from heft.identify.information.own_offsets import RowMeans, RowSums
 from heft.identify.information.reduction import Information, Reduction
 from heft.identify.robot import Robot
 
-__all__ = ["FitData"]
+__all__ = ["SHARED", "FitData"]
+
+
+#: What several recordings may be asked to have in common.
+SHARED = ("offsets", "delay")
 
 
 @dataclass(frozen=True)
 class FitData:
     """Datasets of one robot, all processed alike, with the survey of each.
 
-    delay_s        delay of torques against positions that rows are corrected for [s]
-    rows_delay_s   delay that the filtered rows were computed with [s]; the difference to `delay_s` is corrected by
-                   the torques' first and second derivative
+    recordings      number of the recording that each dataset is from
+    common          of `SHARED`: what recordings have in common; torque offsets and delays are else each one's own
+    delays_s        delay of torques against positions that rows are corrected for [s]: of each recording, or one of all
+    rows_delays_s   delays that the filtered rows were computed with [s]; the difference to `delays_s` is corrected by
+                    the torques' first and second derivative
+    means           of the rows of each recording, where offsets are its own; None before the first pass
     """
 
     robot: Robot
     datasets: tuple[Dataset, ...]
     processing: Processing
     surveys: tuple[Survey, ...]
-    delay_s: float = 0.0
-    rows_delay_s: float = 0.0
+    recordings: tuple[int, ...]
+    common: tuple[str, ...] = ()
+    delays_s: tuple[float, ...] = (0.0,)
+    rows_delays_s: tuple[float, ...] = (0.0,)
+    means: RowMeans | None = None
     _kept: KeptRows = field(default_factory=KeptRows, repr=False)
 
     @classmethod
-    def of(cls, robot: Robot, datasets: Sequence[Dataset], processing: Processing) -> FitData:
+    def of(
+        cls, robot: Robot, datasets: Sequence[Dataset], processing: Processing, common: Sequence[str] = ()
+    ) -> FitData:
         """Survey the datasets; `DataError` where one cannot be used."""
+        if unknown := [what for what in common if what not in SHARED]:
+            raise DataError(f"recordings cannot have {unknown[0]!r} in common; choose of {', '.join(SHARED)}")
         surveys = tuple(survey(robot, data, processing) for data in datasets)
-        return cls(robot, tuple(datasets), processing, surveys)
+        known: dict[str, int] = {}
+        recordings = tuple(
+            known.setdefault(one.part_of or f"{i}", len(known)) for i, one in enumerate(datasets)
+        )
+        zeros = (0.0,) * (1 if "delay" in common else len(known))
+        return cls(robot, tuple(datasets), processing, surveys, recordings, tuple(common), zeros, zeros)
+
+    @property
+    def recording_count(self) -> int:
+        """Recordings that the datasets are from."""
+        return max(self.recordings) + 1
+
+    @property
+    def own_offsets(self) -> bool:
+        """Whether there are several recordings with torque offsets of their own."""
+        return self.recording_count > 1 and "offsets" not in self.common
+
+    def delay_group(self, dataset: int) -> int:
+        """Which of the delays is that of a dataset."""
+        return self.recordings[dataset] if len(self.delays_s) > 1 else 0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -53,48 +87,86 @@ class FitData:
     @property
     def accounts(self) -> tuple[dict[str, int], ...]:
         """For each dataset the number of rows used and left out, by reason (`heft.identify.data.account`)."""
-        return tuple(row_account(one, self.processing, self.rows_delay_s) for one in self.surveys)
+        return tuple(
+            row_account(one, self.processing, self.rows_delays_s[self.delay_group(i)])
+            for i, one in enumerate(self.surveys)
+        )
 
-    def delayed(self, delay_s: float) -> FitData:
-        """The same data with rows to be computed anew for a torque delay [s]."""
-        return replace(self, delay_s=delay_s, rows_delay_s=delay_s, _kept=KeptRows())
+    def with_one_delay(self) -> FitData:
+        """The same data with one delay for all recordings."""
+        common = tuple(dict.fromkeys([*self.common, "delay"]))
+        return replace(self, common=common).delayed((0.0,))
 
-    def aligned(self, delay_s: float) -> FitData:
-        """The same rows, corrected for a torque delay [s] near `rows_delay_s` by the torques' derivatives."""
-        return replace(self, delay_s=delay_s)
+    def delayed(self, delays_s: Sequence[float]) -> FitData:
+        """The same data with rows to be computed anew for torque delays [s]."""
+        delays = tuple(delays_s)
+        return replace(self, delays_s=delays, rows_delays_s=delays, means=None, _kept=KeptRows())
+
+    def aligned(self, delays_s: Sequence[float]) -> FitData:
+        """The same rows, corrected for torque delays [s] near `rows_delays_s` by the torques' derivatives."""
+        return replace(self, delays_s=tuple(delays_s))
+
+    def weighted(self, weights: Array | None) -> FitData:
+        """The same rows with means by the weights of all samples and joints (K, n), as robust estimators have them."""
+        if weights is None or not self.own_offsets:
+            return self
+        sums = RowSums(self.robot, self.recording_count)
+        for block in self._raw():
+            sums.add(block, self.recordings[block.dataset], weights[block.index] * block.keep)
+        return replace(self, means=sums.means())
 
     def blocks(self, progress: Callable[[float], None] | None = None) -> Iterator[RowBlock]:
         """All regression rows in order, numbered through all datasets.
 
-        Computed in the first pass and kept for later ones; `progress` is called with the share computed, 0 to 1.
+        Computed in the first pass and kept for later ones; `progress` is called with the share computed, 0 to 1. Where
+        recordings have offsets of their own, these are taken out (`heft.identify.information.own_offsets`).
         """
-        rest_s = self.delay_s - self.rows_delay_s
+        if self.own_offsets and self.means is None:
+            sums = RowSums(self.robot, self.recording_count)
+            for block in self._raw(progress):
+                sums.add(block, self.recordings[block.dataset], block.keep.astype(np.float64))
+            object.__setattr__(self, "means", sums.means())
+        for block in self._raw(progress):
+            if self.means is not None:
+                block = self.means.shifted(block, self.recordings[block.dataset])
+            group = self.delay_group(block.dataset)
+            yield block.aligned(self.delays_s[group] - self.rows_delays_s[group])
+
+    def plain_blocks(self) -> Iterator[RowBlock]:
+        """The same rows with the offsets that recordings have of their own still in them."""
+        for block in self._raw():
+            group = self.delay_group(block.dataset)
+            yield block.aligned(self.delays_s[group] - self.rows_delays_s[group])
+
+    def _raw(self, progress: Callable[[float], None] | None = None) -> Iterator[RowBlock]:
+        """Rows as they were computed, with each recording's own offset."""
         if self._kept.complete:
-            yield from (block.aligned(rest_s) for block in self._kept)
+            yield from self._kept
             return
         kept = KeptRows()
         whole, before, first = sum(data.duration_s for data in self.datasets), 0.0, 0
-        for data, one in zip(self.datasets, self.surveys, strict=True):
-            count = 0
-            for block in filtered_rows(self.robot, data, self.processing, one, self.rows_delay_s):
+        for number, (data, one) in enumerate(zip(self.datasets, self.surveys, strict=True)):
+            count, delay_s = 0, self.rows_delays_s[self.delay_group(number)]
+            for block in filtered_rows(self.robot, data, self.processing, one, delay_s):
                 count += len(block.index)
-                numbered = replace(block, index=first + block.index)
+                numbered = replace(block, index=first + block.index, dataset=number)
                 kept.add(numbered)
                 if progress is not None:
                     progress(min((before + float(block.time[-1] - data.t[0])) / whole, 1.0))
-                yield numbered.aligned(rest_s)
+                yield numbered
             before += data.duration_s
             first += count
         kept.complete = True
         object.__setattr__(self, "_kept", kept)
 
-    def reduced(self, progress: Callable[[float], None] | None = None) -> Information:
-        """The information of all rows; `DataError` where no row can be used."""
-        reduction = Reduction(self.robot.regressor.layout)
+    def reduced(self, progress: Callable[[float], None] | None = None) -> tuple[Information, ...]:
+        """The information of all rows that have a delay in common, for each delay; `DataError` where there is none."""
+        reductions = [Reduction(self.robot.regressor.layout) for _ in self.delays_s]
         for block in self.blocks(progress):
+            reduction = reductions[self.delay_group(block.dataset)]
             reduction.add(block.table, block.keep.astype(np.float64), block.rates)
-        information = reduction.finish()
-        if not information.rows.any():
+        information = tuple(reduction.finish() for reduction in reductions)
+        if not any(one.rows.any() for one in information):
             raise DataError(_no_rows(self.accounts))
         return information
 
@@ -123,13 +195,39 @@ class FitData:
         """
         reduction = Reduction(self.robot.regressor.layout)
         rows = 0 if counts is None else self.row_count()
+        weights, offsets = [], self._median_offsets(parameters)
         before_last = ages(block.time for block in self.blocks())
         for block, age in zip(self.blocks(), before_last, strict=True):
-            weights = weigh(block.index, age, block.torque - block.predict(parameters))
+            offset = offsets[self.recordings[block.dataset]]
+            weight = weigh(block.index, age, block.torque - block.predict(parameters) - offset)
             if counts is not None:
-                weights = weights * counts[block.index * len(counts) // rows][:, None]
-            reduction.add(block.table, np.sqrt(weights) * block.keep, block.rates)
+                weight = weight * counts[block.index * len(counts) // rows][:, None]
+            if self.own_offsets:  # their means go by the weights, too
+                weights.append(weight)
+            else:
+                reduction.add(block.table, np.sqrt(weight) * block.keep, block.rates)
+        if weights:
+            for block, weight in zip(self.weighted(np.concatenate(weights)).blocks(), weights, strict=True):
+                reduction.add(block.table, np.sqrt(weight) * block.keep, block.rates)
         return reduction.finish()
+
+    def _median_offsets(self, parameters: Array) -> Array:
+        """Medians of the residuals of each recording [N m, N], shape (recordings, n): outliers do not move them.
+
+        Zero where offsets are in common.
+        """
+        offsets = np.zeros((self.recording_count, len(self.robot.joints)))
+        if not self.own_offsets:
+            return offsets
+        residuals: list[list[Array]] = [[] for _ in offsets]
+        for block in self.blocks():
+            residual = np.where(block.keep, block.torque - block.predict(parameters), np.nan)
+            residuals[self.recordings[block.dataset]].append(residual)
+        for number, parts in enumerate(residuals):
+            for j, column in enumerate(np.concatenate(parts).T if parts else ()):
+                kept = column[np.isfinite(column)]
+                offsets[number, j] = np.median(kept) if len(kept) else 0.0
+        return offsets
 
     def row_count(self) -> int:
         """Number of instants that have a row, of all datasets together."""

@@ -82,6 +82,14 @@ class Information:
         return Information.of(both, self.rows + other.rows, self.names)
 
     @classmethod
+    def merged(cls, parts: Sequence[Information]) -> Information:
+        """Of all parts together."""
+        together = parts[0]
+        for one in parts[1:]:
+            together = together.merge(one)
+        return together
+
+    @classmethod
     def resampled(cls, parts: Sequence[Information], counts: NDArray[np.int64]) -> Information:
         """Of parts of the data together, part i counted `counts[i]` times."""
         used = [
@@ -194,15 +202,19 @@ def reduce(
     surveyed: Survey | None = None,
     delay_s: float = 0.0,
     memory_s: float = np.inf,
+    known: Array | None = None,
 ) -> Information:
     """The information in a dataset.
 
     surveyed   the dataset's survey; None: made here
     delay_s    delay of its torques against positions [s]
+    known      parameters (p,) whose torques are taken off; None: none
     memory_s   rows are weighed by their age at the end of the data (`heft.identify.information.memory`)
     """
     reduction = Reduction(robot.regressor.layout)
     for block in filtered_rows(robot, data, processing, surveyed, delay_s):
+        if known is not None and known.any():
+            block = block.relieved(known)
         weights = np.sqrt(remembered(data.t[-1] - block.time, memory_s))
         reduction.add(block.table, weights[:, None] * block.keep, block.rates)
     information = reduction.finish()

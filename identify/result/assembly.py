@@ -80,6 +80,7 @@ def assemble(
         provenance=Provenance.of(data, configuration),
         prior=problem.prior,
         delays={delay.stream: delay for delay in delays},
+        recordings=assessment.recordings,
         intervals=assessment.intervals | ({} if wrist is None else dict(wrist.intervals)),
         feasible=estimate.feasible,
         facts=assessment.facts

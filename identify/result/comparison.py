@@ -137,7 +137,10 @@ def _read(
 ) -> tuple[list[Dataset], str]:
     """A recording's data, or why they are not those of a result."""
     try:
-        parts = datasets_of(opened(place), result.robot, IDENTIFICATION)
+        recording = opened(place)
+        parts = datasets_of(recording, result.robot, IDENTIFICATION)
+        if (load := result.provenance.load_of(recording)) is not None:
+            parts = [part.loaded(load) for part in parts]
     except HeftError as exc:
         return [], f"{place}: {exc}"
     if [part.fingerprint for part in parts] != hashes:

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from heft.identify.data import Dataset
+from heft.identify.data import Dataset, KnownLoad
 
 if TYPE_CHECKING:
     from heft.daq.recording import Recording
@@ -46,16 +46,20 @@ class DataOrigin:
 
 @dataclass(frozen=True)
 class RecordingOrigin:
-    """One recording: its file's name, the digest of its samples, and what it was used for."""
+    """One recording: its file's name, the digest of its samples, what it was used for, and its known load.
+
+    load   mass, centre, xx, xy, yy, xz, yz, zz about it (`KnownLoad.numbers`), or None
+    """
 
     name: str
     digest: str
     use: str
+    load: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, recording: Recording, use: str) -> Self:
+    def of(cls, recording: Recording, use: str, load: KnownLoad | None = None) -> Self:
         """Of a recording."""
-        return cls(recording.path.name, recording.digest, use)
+        return cls(recording.path.name, recording.digest, use, None if load is None else load.numbers)
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,11 @@ class Provenance:
         """Of a fit's data, with this software."""
         pairs = zip(source.datasets, source.accounts, strict=True)
         return cls(tuple(DataOrigin.of(data, rows) for data, rows in pairs), dict(configuration), versions())
+
+    def load_of(self, recording: Recording) -> KnownLoad | None:
+        """The known load on the flange in one of the recordings."""
+        load = next((one.load for one in self.recordings if one.digest == recording.digest), None)
+        return None if load is None else KnownLoad.from_numbers(load)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from heft.daq.recording import Recording
 from heft.identify.certainty.bootstrap import Bootstrap
+from heft.identify.data import KnownLoad
 from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION
 from heft.identify.errors import DataError, ResultError
 from heft.identify.result import Result, load
@@ -82,14 +83,22 @@ def reproduce(
     opened = cache(Recording.open)
     same = [_find(origin, recordings, path.parent, opened) for origin in origins]
     uses = [origin.use for origin in origins]
-    replicates = before.provenance.configuration.get("bootstrap", 0)
-    drives = before.provenance.configuration.get("drives")  # before friction was chosen
+    configuration = before.provenance.configuration
+    replicates = configuration.get("bootstrap", 0)
+    loads = {
+        one: KnownLoad.from_numbers(origin.load)
+        for one, origin in zip(same, origins, strict=True)
+        if origin.load is not None
+    }
+    drives = configuration.get("drives")  # before friction was chosen
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
         robot=before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),
         method=before.method,
         level=before.level,
-        validate=same[uses.index(VALIDATION)] if VALIDATION in uses else None,
+        common=configuration.get("common", ()),
+        loads=loads,
+        validate=[one for one, use in zip(same, uses, strict=True) if use == VALIDATION],
         progress=progress,
         bootstrap=Bootstrap(replicates) if replicates else None,
     )
@@ -145,5 +154,5 @@ def _rename(document: dict[str, Any], names: dict[str, str]) -> None:
     """Call recordings as they were called before: a file may be renamed."""
     for one in document["provenance"]["recordings"]:
         one["name"] = names[one["name"]]
-    for one in document["provenance"]["data"]:
+    for one in [*document["provenance"]["data"], *document["recordings"]]:
         one["source"] = names[one["source"]]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.interval import Interval
+from heft.identify.certainty.recording_terms import RecordingTerms
 from heft.identify.data import Dataset, Processing, filtered_rows
 from heft.identify.errors import HeftError, ResultError
 from heft.identify.estimation.alignment.delay import Delay
@@ -74,7 +75,9 @@ class Result(IdentifiedModel):
     processing         filter and derivatives: other data are treated alike
     tradeoff           what other cut-offs would have cost; None where the data were too short for an estimate of it
     friction           terms and velocities of each joint's friction, and what they are worth; None in older files
-    delays             taken out before the fit, by stream: other data are treated alike
+    delays             taken out before the fit, by stream: other data are treated alike; where several recordings have
+                       their own, the mean
+    recordings         what each of several recordings has of its own: torque offsets, delay, known load
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
     feasible           whether plain least squares was consistent by itself, where the method tests it
@@ -92,6 +95,7 @@ class Result(IdentifiedModel):
     tradeoff: Tradeoff | None = None
     friction: FrictionChoice | None = None
     delays: Mapping[str, Delay] = field(default_factory=dict)
+    recordings: tuple[RecordingTerms, ...] = ()
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     validation: RelativeError | None = None
     feasible: bool | None = None
@@ -110,18 +114,28 @@ class Result(IdentifiedModel):
         return self.base.essential
 
     def predict(self, data: Dataset) -> Prediction:
-        """Torques of the model for the motion of `data`, beside the measured ones, both with the result's filter."""
+        """Torques of the model for the motion of `data`, beside the measured ones, both with the result's filter.
+
+        Of a recording of the fit with its own offsets and delay; a known load is part of both torques.
+        """
         blocks = list(filtered_rows(self.robot, data, self.processing, delay_s=self.delay_of(data)))
+        parameters, load = self.parameters_of(data), np.zeros(len(self.layout))
+        if data.load is not None:
+            load = data.load.parameters(self.robot)
         return Prediction(
             time=np.concatenate([block.time for block in blocks]),
-            predicted=np.concatenate([block.predict(self.parameters.values) for block in blocks]),
+            predicted=np.concatenate([block.predict(parameters + load) for block in blocks]),
             std=np.concatenate([self.base.torque_std(block) for block in blocks]),
-            measured=np.concatenate([block.torque for block in blocks]),
+            measured=np.concatenate([block.torque + block.predict(load) for block in blocks]),
             moving=np.concatenate([block.keep for block in blocks]),
         )
 
     def relative_error(self, other: Dataset | Sequence[Dataset]) -> RelativeError:
-        """Error on other data, processed with the result's own filter."""
+        """Error on other data, processed with the result's own filter.
+
+        With each recording's own offsets and delay where it had part in the fit (its validation segments too), with
+        their means where not.
+        """
         several = [other] if isinstance(other, Dataset) else list(other)
         information = self._reduced(several[0])
         for one in several[1:]:
@@ -130,10 +144,31 @@ class Result(IdentifiedModel):
 
     def delay_of(self, data: Dataset) -> float:
         """Delay of the torques of `data` against positions [s]: as estimated for that stream, 0 for another."""
+        if (own := self._terms_of(data)) is not None:
+            return own.delay.value_s
         return self.delays[data.torque_stream].value_s if data.torque_stream in self.delays else 0.0
 
+    def parameters_of(self, data: Dataset) -> Array:
+        """Parameters with the torque offsets of the recording that `data` are of, where it has its own, shape (p,)."""
+        own = self._terms_of(data)
+        if own is None:
+            return self.parameters.values
+        named = {f"{joint}.offset": offset for joint, offset in own.offsets.items()}
+        return np.array(
+            [
+                named.get(name, value)
+                for name, value in zip(self.layout.names, self.parameters.values, strict=True)
+            ]
+        )
+
+    def _terms_of(self, data: Dataset) -> RecordingTerms | None:
+        """What the recording that `data` are of had of its own in the fit; None where it had no part in it."""
+        return next((one for one in self.recordings if one.of(data)), None)
+
     def _reduced(self, data: Dataset) -> Information:
-        return reduce(self.robot, data, self.processing, delay_s=self.delay_of(data))
+        """With what its recording's own torque offsets differ by from the parameters' taken off."""
+        own = self.parameters_of(data) - self.parameters.values
+        return reduce(self.robot, data, self.processing, delay_s=self.delay_of(data), known=own)
 
     def export_urdf(self, path: Path | str, *, force: bool = False) -> Path:
         """Write the model as URDF; see `heft.identify.result.export.export_model`."""
@@ -187,6 +222,7 @@ class Result(IdentifiedModel):
             "certainty": self.certainty,
             "intervals": {name: interval.to_dict() for name, interval in self.intervals.items()},
             "delays": {stream: delay.to_dict() for stream, delay in self.delays.items()},
+            "recordings": [one.to_dict() for one in self.recordings],
             "fit": self.fit.to_dict(),
             "validation": None if self.validation is None else self.validation.to_dict(),
             "weights": self.weights.tolist(),
@@ -225,6 +261,7 @@ class Result(IdentifiedModel):
                 friction=FrictionChoice.from_dict(data["friction"]) if data.get("friction") else None,
                 intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
                 delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
+                recordings=tuple(RecordingTerms.from_dict(one) for one in data.get("recordings", ())),
                 prior=None if data["prior"] is None else layout.pack(data["prior"]),
                 validation=None
                 if data["validation"] is None

@@ -102,8 +102,11 @@ class TestPanda:
         assert found.validation.total < 0.018
 
     def test_an_independent_look(self, robot, result, data) -> None:
-        """Filtered and differentiated here with SciPy, on the last third: the same error within a fifth."""
-        t, step = data["t"], 1e-3
+        """Filtered and differentiated here with SciPy, on the last third: the same error within two fifths."""
+        new = np.append(
+            True, (np.diff(data["q"], axis=0) != 0).any(axis=1)
+        )  # packets that did not come repeat
+        t, step = data["t"][new], 1e-3
         grid = np.arange(t[0], t[-1], step)
         b, a = butter(4, 10.0, fs=1 / step)
 
@@ -112,7 +115,7 @@ class TestPanda:
                 b, a, np.stack([np.interp(grid, t, column) for column in values.T], axis=1), axis=0
             )
 
-        q, tau = smooth(data["q"]), smooth(data["tau"])
+        q, tau = smooth(data["q"][new]), smooth(data["tau"][new])
         dq = np.gradient(q, step, axis=0)
         torque = robot.torque(q, dq, np.gradient(dq, step, axis=0), result.parameters.values)
         late = slice(int(0.68 * len(grid)), -500)

@@ -6,6 +6,7 @@ least squares is a function of d. To second order tau(t + d) = tau + d tau' + d^
 
     cost(d) = |B (1, d, d^2/2)'|^2,   B (3, 3): what is left of tau, tau', tau'' beside the regressor
 
+Several recordings have a delay each, and the parameters in common: B has two columns more for every one of them.
 Noise is shifted with its signal: its contributions to tau'^2 and tau tau'' cancel, which a first-order expansion would
 miss. Where the minimum is outside the expansion's range, rows are computed anew around it.
 """
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.estimation.least_squares import joint_weights
@@ -35,75 +37,109 @@ SETTLED_S = 1e-7
 
 @dataclass(frozen=True)
 class Alignment:
-    """Data with torques aligned, the delay that was corrected [s], and whether it was estimated from the data."""
+    """Data with torques aligned, the delays that were corrected [s], and whether they were estimated from the data.
+
+    There is one delay for each recording, or one for all (`FitData.delays_s`).
+    """
 
     data: FitData
     problem: Problem
-    delay_s: float
     estimated: bool
     warnings: tuple[str, ...] = ()
+
+    @property
+    def delays_s(self) -> tuple[float, ...]:
+        """Of the torques against positions [s]."""
+        return self.data.delays_s
 
 
 def align(
     data: FitData,
     problem_of: Callable[[Information], Problem],
     given_s: float | None,
-    information: Information,
+    parts: tuple[Information, ...],
 ) -> Alignment:
-    """Estimate the torques' delay and correct it; or correct a known one, `given_s` [s]."""
-    if given_s is not None:
-        if abs(given_s - data.delay_s) > REACH / data.processing.cutoff_hz:
-            data = data.delayed(given_s)
-            information = data.reduced()
-        information = information.aligned(given_s - data.delay_s)
-        return Alignment(data.aligned(given_s), problem_of(information), given_s, False)
+    """Estimate the torques' delays and correct them; or correct a known one, `given_s` [s].
+
+    parts   information of the rows of each delay, as `FitData.reduced` has it
+    """
     reach = REACH / data.processing.cutoff_hz
-    problem, at = problem_of(information), 0.0  # `at`: where the problem's torques are
+    if given_s is not None:
+        given = (given_s,) * len(parts)
+        if max(abs(given_s - rows_s) for rows_s in data.rows_delays_s) > reach:
+            data = data.delayed(given)
+            parts = data.reduced()
+        data = data.aligned(given)
+        return Alignment(data, problem_of(_merged(data, parts)), False)
+    problem, at = problem_of(Information.merged(parts)), np.zeros(len(parts))  # `at`: where the torques are
     for _ in range(ROUNDS):
         weights = joint_weights(problem)[0]
-        step, curvature = profile(problem, weights, reach)
-        if not curvature > 0 or 1 / np.sqrt(curvature) > UNSURE / data.processing.cutoff_hz:
-            return _unaligned(data, problem_of, information, curvature)
-        at += step
-        if abs(at) > LONGEST_S:
-            return _unaligned(data, problem_of, information, curvature, at)
-        if abs(at - data.delay_s) > reach:
-            data = data.delayed(at)
-            information = data.reduced()
-        problem = replace(problem, information=information.aligned(at - data.delay_s))
-        if abs(step) <= SETTLED_S:
+        step, curvature = profile(problem, weights, reach, _aligned(data.aligned(at.tolist()), parts))
+        unsure = ~(curvature > 0)
+        unsure[~unsure] = 1 / np.sqrt(curvature[~unsure]) > UNSURE / data.processing.cutoff_hz
+        at = at + step
+        if unsure.any() or np.abs(at).max() > LONGEST_S:
+            return _unaligned(data, problem_of, parts, curvature, at, unsure)
+        if np.abs(at - data.rows_delays_s).max() > reach:
+            data = data.delayed(at.tolist())
+            parts = data.reduced()
+        problem = replace(problem, information=_merged(data.aligned(at.tolist()), parts))
+        if np.abs(step).max() <= SETTLED_S:
             break
-    return Alignment(data.aligned(at), problem, at, True)
+    return Alignment(data.aligned(at.tolist()), problem, True)
+
+
+def _aligned(data: FitData, parts: tuple[Information, ...]) -> tuple[Information, ...]:
+    """Information of the rows of each delay, with the rest of its delay corrected."""
+    rest = np.subtract(data.delays_s, data.rows_delays_s)
+    return tuple(part.aligned(float(one)) for part, one in zip(parts, rest, strict=True))
+
+
+def _merged(data: FitData, parts: tuple[Information, ...]) -> Information:
+    return Information.merged(_aligned(data, parts))
 
 
 def settled(problem: Problem, reach_s: float) -> tuple[Problem, float]:
-    """The problem with the remaining delay of its torques corrected, and that delay [s], within +-`reach_s`."""
+    """The problem with a remaining delay of all its torques corrected, and that delay [s], within +-`reach_s`."""
     information, at = problem.information, 0.0
     for _ in range(ROUNDS):
-        step, curvature = profile(problem, joint_weights(problem)[0], reach_s)
-        at = float(np.clip(at + step, -reach_s, reach_s)) if curvature > 0 else 0.0
+        steps, curvature = profile(problem, joint_weights(problem)[0], reach_s)
+        step = float(steps[0])
+        at = float(np.clip(at + step, -reach_s, reach_s)) if curvature[0] > 0 else 0.0
         problem = replace(problem, information=information.aligned(at))
-        if curvature <= 0 or abs(step) <= SETTLED_S:
+        if curvature[0] <= 0 or abs(step) <= SETTLED_S:
             break
     return problem, at
 
 
-def profile(problem: Problem, weights: Array, reach_s: float) -> tuple[float, float]:
-    """The minimum of cost(d) within +-`reach_s` [s], and half its second derivative there [1/s2].
+def profile(
+    problem: Problem, weights: Array, reach_s: float, parts: tuple[Information, ...] | None = None
+) -> tuple[Array, Array]:
+    """The minimum of the cost within +-`reach_s` [s] in every delay (D,), and 1 / variance of each there [1/s2] (D,).
 
-    For weights 1 / variance the curvature is 1 / variance of d.
+    weights   1 / variance of each joint's residual
+    parts     information of the rows of each delay; None: one delay, that of the problem's
     """
-    information = problem.information
-    if information.rates is None:
-        return 0.0, 0.0
-    columns = list(problem.base.independent)
-    rows = [
-        np.sqrt(w)
-        * np.hstack([np.vstack([factor[:, [*columns, -1]], np.zeros((2, len(columns) + 1))]), rates])
-        for w, factor, rates in zip(weights, information.factors, information.rates, strict=True)
-    ]
-    left = triangle(np.concatenate(rows))[-3:, -3:]
+    parts = (problem.information,) if parts is None else parts
+    if any(one.rates is None for one in parts):
+        return np.zeros(len(parts)), np.zeros(len(parts))
+    columns, width = list(problem.base.independent), 2 * len(parts)
+    rows = []
+    for number, part in enumerate(parts):
+        assert part.rates is not None
+        place = slice(2 * number, 2 * number + 2)
+        for w, factor, rates in zip(weights, part.factors, part.rates, strict=True):
+            beside = np.zeros((len(rates), width))
+            beside[:, place] = rates
+            own = np.vstack([factor[:, [*columns, -1]], np.zeros((2, len(columns) + 1))])
+            rows.append(np.sqrt(w) * np.hstack([own, beside]))
+    left = triangle(np.concatenate(rows))[-1 - width :, -1 - width :]
     G = left.T @ left
+    return _single(G, reach_s) if len(parts) == 1 else _several(G, reach_s)
+
+
+def _single(G: Array, reach_s: float) -> tuple[Array, Array]:
+    """One delay: the polynomial's own minimum."""
     cost = np.array([G[2, 2] / 4, G[1, 2], G[1, 1] + G[0, 2], 2 * G[0, 1], G[0, 0]])
     slope, bend = np.polyder(cost), np.polyder(cost, 2)
     turns = np.roots(slope)
@@ -111,26 +147,62 @@ def profile(problem: Problem, weights: Array, reach_s: float) -> tuple[float, fl
         float(x.real) for x in turns if abs(x.imag) < 1e-9 * max(1.0, abs(x)) and abs(x.real) <= reach_s
     ]
     best = min([*places, -reach_s, reach_s], key=lambda d: float(np.polyval(cost, d)))
-    return best, 0.5 * float(np.polyval(bend, best))
+    return np.array([best]), np.array([0.5 * float(np.polyval(bend, best))])
+
+
+def _several(G: Array, reach_s: float) -> tuple[Array, Array]:
+    """Several delays together, by Newton's method: the parameters, profiled out, are common to them."""
+    count = len(G) // 2
+    first, second = np.arange(count) * 2 + 1, np.arange(count) * 2 + 2
+    at = np.zeros(count)
+    for _ in range(ROUNDS):
+        v = np.zeros(len(G))
+        v[0], v[first], v[second] = 1.0, at, at**2 / 2
+        turn = np.zeros((len(G), count))  # dv / d delay
+        turn[first, np.arange(count)], turn[second, np.arange(count)] = 1.0, at
+        slope = turn.T @ G @ v
+        bend = turn.T @ G @ turn + np.diag((G @ v)[second])
+        values, vectors = np.linalg.eigh(bend)
+        if values[0] <= 0:  # no minimum near: downhill all the same
+            bend = turn.T @ G @ turn
+            values, vectors = np.linalg.eigh(bend)
+        inverse = vectors / np.maximum(values, 1e-12 * max(values[-1], 1e-300)) @ vectors.T
+        before, at = at, np.clip(at - inverse @ slope, -reach_s, reach_s)
+        if np.abs(at - before).max() <= SETTLED_S:
+            break
+    return at, 1 / np.maximum(np.diag(inverse), 1e-300)
 
 
 def _unaligned(
     data: FitData,
     problem_of: Callable[[Information], Problem],
-    information: Information,
-    curvature: float,
-    at: float | None = None,
+    parts: tuple[Information, ...],
+    curvature: Array,
+    at: Array,
+    unsure: NDArray[np.bool_],
 ) -> Alignment:
-    """The data as stamped, with a warning: the delay could not be estimated."""
-    if at is not None:
-        why = (
-            f"torque fits best {at * 1e3:.0f} ms off, more than {LONGEST_S * 1e3:.0f} ms: correct the stamps"
-        )
-    else:
-        spread = np.inf if curvature <= 0 else 1e3 / np.sqrt(curvature)
+    """Where a delay cannot be estimated: one for all recordings; where there is but one, the data as stamped.
+
+    Either with a warning.
+    """
+    if unsure.any():
+        worst = curvature[unsure].min()
+        spread = np.inf if worst <= 0 else 1e3 / np.sqrt(worst)
         why = f"the motion tells the delay of torques only to {spread:.2g} ms; move faster"
-    if data.delay_s != 0.0:
-        data = data.delayed(0.0)
-        information = data.reduced()
+    else:
+        far = float(at[np.argmax(np.abs(at))])
+        why = (
+            f"torque fits best {far * 1e3:.0f} ms off, more than {LONGEST_S * 1e3:.0f} ms: correct the stamps"
+        )
+    if len(parts) > 1:
+        together = data.with_one_delay()
+        found = align(together, problem_of, None, together.reduced())
+        warning = (
+            f"one delay was taken out of all recordings: for one by itself {why}, or give it (`delay_s`)"
+        )
+        return replace(found, warnings=(warning, *found.warnings))
+    if data.delays_s != (0.0,):
+        data = data.delayed((0.0,))
+        parts = data.reduced()
     warning = f"no delay was taken out of the torques: {why}, or give it (`delay_s`)"
-    return Alignment(data, problem_of(information), 0.0, False, (warning,))
+    return Alignment(data, problem_of(Information.merged(parts)), False, (warning,))

@@ -6,10 +6,11 @@ w_j weights by the residual below the cut-off, least squares has
     A = sum_j w_j int |H|^2 S_j df,   B = sum_j w_j^2 int |H|^4 s_j S_j df,   covariance = A^-1 B A^-1 / (2 T)
 
 and noise of the positions biases it by -A^-1 N b (`heft.identify.certainty.position_noise`). T is what filters and gaps
-leave of the data. The rule: of all cut-offs whose errors, both together, are within 5 % of the least, the highest: it
-has the most rows, by which residuals and delays are judged. But none at which more than a twentieth of any joint's
-residual is noise of the positions, or a residual is 25 % louder, against its sensor's noise, than at a lower cut-off
-and than chance has it: what comes in there is not the rigid arm. And none above the frequency at which arms bend.
+leave of the data. The rule: of all cut-offs whose errors, both together, are within 5 % of the least, and what the look
+itself is uncertain by, the highest: it has the most rows, by which residuals and delays are judged. But none at which
+more than a twentieth of any joint's residual is noise of the positions, or a residual is 25 % louder, against its
+sensor's noise, than at a lower cut-off and than chance has it: what comes in there is not the rigid arm. And none above
+the frequency at which arms bend. Where noise is felt at all of them, the lowest. Joints that are held do not count.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ class _Errors:
 
     variance, bias    of the base parameters, shape (k,)
     known             which of them the spectra determine, shape (k,)
-    kept              share of each joint's modelled torque that passes, shape (n,)
-    position_noise    share of each joint's residual that noise of the positions makes, shape (n,)
-    loud              each joint's residual over the sensor's noise, shape (n,)
+    kept              share of a joint's modelled torque that passes, of the u joints that move, shape (u,)
+    position_noise    share of a joint's residual that noise of the positions makes, shape (u,)
+    loud              a joint's residual over the sensor's noise, shape (u,)
     sensed            whether every sensor shows noise
     """
 
@@ -93,25 +94,24 @@ class _Errors:
 
 def choose(
     robot: Robot, datasets: Sequence[Dataset], given: Processing | None = None
-) -> tuple[Processing, Tradeoff | None]:
-    """Processing with a cut-off, and the trade-off; None where the data are too short, or stand still, for spectra.
+) -> tuple[Processing, Tradeoff]:
+    """Processing with a cut-off, and the trade-off; it has no candidates, and says why, where spectra cannot be had.
 
     The cut-off of a `given` processing is kept, and shown beside others.
     """
     try:
         motions = [Motion.of(data) for data in datasets]
-    except DataError:
+    except DataError as exc:
         if given is None:
             raise
-        return given, None
-    if given is not None and (
-        given.derivative == "fourier"  # whole periods are averaged: nothing is cut off
-        or given.cutoff_hz > 0.4 * min(motion.rate_hz for motion in motions)
-    ):
-        return given, None
+        return given, Tradeoff(given.cutoff_hz, True, f"no look at other cut-offs: {exc}")
+    rate_hz = min(motion.rate_hz for motion in motions)
+    if given is not None and (given.derivative == "fourier" or given.cutoff_hz > 0.4 * rate_hz):
+        fourier = "whole periods are averaged, which no cut-off competes with"
+        why = fourier if given.derivative == "fourier" else f"{rate_hz:g} samples/s are too few for it"
+        return given, Tradeoff(given.cutoff_hz, True, f"no look at other cut-offs: {why}")
     guess = given or Processing(max(motion.cutoff_hz for motion in motions))
     bandwidth = max(motion.bandwidth_hz for motion in motions)
-    rate_hz = min(motion.rate_hz for motion in motions)
     longest_s = max(motion.duration_s for motion in motions)
     highest = min(max(STIFF_HZ, PER_BANDWIDTH[0] * bandwidth, EDGES / longest_s), 0.2 * rate_hz)
     gaps = [_Gaps.of(data, guess) for data in datasets]
@@ -127,16 +127,20 @@ def choose(
     elif left and not any(one <= guess.cutoff_hz <= PER_STEP * one for one in left):
         # What the motion alone would have leaves too little between the gaps.
         guess = replace(guess, cutoff_hz=min(left, key=lambda one: abs(np.log(one / guess.cutoff_hz))))
-    spectra = estimate_spectra(robot, datasets, guess, max([*left, guess.cutoff_hz])) if left else None
+    if not left:
+        return _unseen(guess, given, "gaps and the filters' ends leave nothing of the data")
+    spectra = estimate_spectra(robot, datasets, guess, max([*left, guess.cutoff_hz]))
     if spectra is None:
-        return guess, None
+        return _unseen(guess, given, "no stretch without gap and rest is long enough for spectra")
     cutoffs = sorted(left)
     errors = _errors(
         spectra, [replace(guess, cutoff_hz=cutoff) for cutoff in cutoffs], [left[c] for c in cutoffs]
     )
     known = np.all([one.known for one in errors], axis=0)
     if not known.any():
-        return guess, None
+        return _unseen(
+            guess, given, f"{spectra.looked_s:g} s of the data determine no base parameter by itself"
+        )
     number, reason = _rule(cutoffs, errors, known, spectra.looked_s)
     if given is not None:
         number, reason = cutoffs.index(given.cutoff_hz), "given"
@@ -150,8 +154,14 @@ def choose(
     candidates = tuple(
         _candidate(cutoff, one, errors[number], known) for cutoff, one in zip(cutoffs, errors, strict=True)
     )
-    made = Tradeoff(candidates, number, given is not None, reason, spectra.looked_s, spectrum)
-    return replace(guess, cutoff_hz=cutoffs[number]), made
+    chosen = cutoffs[number]
+    made = Tradeoff(chosen, given is not None, reason, candidates, number, spectra.looked_s, spectrum)
+    return replace(guess, cutoff_hz=chosen), made
+
+
+def _unseen(guess: Processing, given: Processing | None, why: str) -> tuple[Processing, Tradeoff]:
+    """What the motion alone says, or what was given, where spectra cannot be had."""
+    return guess, Tradeoff(guess.cutoff_hz, given is not None, f"no look at other cut-offs: {why}")
 
 
 def _candidate(cutoff_hz: float, one: _Errors, chosen: _Errors, known: NDArray[np.bool_]) -> CutoffCandidate:
@@ -173,13 +183,14 @@ def _rule(
     best = int(np.argmin(size))
     loud = np.maximum([one.loud for one in errors], 1.0)
     # Of f hertz and T seconds, 2 f T numbers show a residual's size.
-    chance = CHANCE / np.sqrt(4 * np.array(cutoffs) * WINDOWED * looked_s)
+    chance = 1 / np.sqrt(4 * np.array(cutoffs) * WINDOWED * looked_s)
+    worse = (WORSE + chance) * size[best]
     against: dict[int, str] = {}
     for i, one in enumerate(errors):
-        rises = loud[i] / (loud[: i + 1] * (1 + chance[: i + 1, None]))
+        rises = loud[i] / (loud[: i + 1] * (1 + CHANCE * chance[: i + 1, None]))
         rise = float(rises.max())
         noise = float(one.position_noise.max())
-        if size[i] > WORSE * size[best]:
+        if size[i] > worse[i]:
             against[i] = f"errors are {100 * (size[i] / size[best] - 1):.0f} % larger"
         elif noise > POSITIONS:
             against[i] = f"noise of the positions makes {100 * noise:.0f} % of a residual"
@@ -187,7 +198,8 @@ def _rule(
             against[i] = f"a residual is {rise:.1f} times as loud, against its sensor, as below"
     good = [i for i in range(len(errors)) if i not in against]
     if not good:
-        return best, "the least error; noise is felt at every cut-off"
+        number = int(np.flatnonzero(size <= worse)[0])
+        return number, "the lowest whose errors are near the least; noise is felt at every cut-off"
     number = max(good)
     if number == len(errors) - 1:
         return number, "as good as any lower one, and arms bend above"
@@ -209,25 +221,27 @@ def _errors(spectra: Spectra, processings: list[Processing], left_s: list[float]
     # What the model says and the residual undoes is noise of the regressor, not excitation.
     excited = np.maximum(spectra.torque - spectra.residual * spectra.width, 0.0)[:, 1:]
     moving = excited.sum(axis=1)
+    used = spectra.used
     errors = []
     for gain, passed, w, information, noise, seconds in zip(
         gains, passes, weights, both[0], both[1], left_s, strict=True
     ):
-        scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
+        seen = np.diag(information) > 0
+        scale = np.sqrt(np.where(seen, np.diag(information), 1.0))
         inverse = np.linalg.inv(information / np.outer(scale, scale) + RIDGE * np.eye(size))
-        known = np.diag(inverse) * RIDGE < UNKNOWN
+        known = (np.diag(inverse) * RIDGE < UNKNOWN) & seen
         inverse /= np.outer(scale, scale)
         pushes = np.outer(w, spectra.noise @ passed).reshape(-1)
         attenuated = (pushes @ spectra.pushed.reshape(joints * joints, -1)).reshape(size, size) @ spectra.base
         errors.append(
             _Errors(
-                variance=((inverse @ noise) * inverse).sum(axis=1) / (2 * seconds),
+                variance=np.maximum(((inverse @ noise) * inverse).sum(axis=1), 0.0) / (2 * seconds),
                 bias=-inverse @ attenuated,
                 known=known,
-                kept=np.divide(excited @ gain[1:], moving, out=np.ones(joints), where=moving > 0),
-                position_noise=(spectra.positions @ passed) / (floor @ passed),
-                loud=np.sqrt((spectra.residual @ passed) / (sensor * passed.sum())),
-                sensed=bool((spectra.floor > least).all()),
+                kept=np.divide(excited @ gain[1:], moving, out=np.ones(joints), where=moving > 0)[used],
+                position_noise=((spectra.positions @ passed) / (floor @ passed))[used],
+                loud=np.sqrt((spectra.residual @ passed) / (sensor * passed.sum()))[used],
+                sensed=bool((spectra.floor > least)[used].all()),
             )
         )
     return errors
@@ -235,4 +249,4 @@ def _errors(spectra: Spectra, processings: list[Processing], left_s: list[float]
 
 def _mean(values: Array) -> float:
     """Geometric."""
-    return float(np.exp(np.log(values).mean()))
+    return float(np.exp(np.log(np.maximum(values, 1e-300)).mean()))

@@ -52,6 +52,7 @@ class Spectra:
     noise       density of the accelerations that noise of the positions makes [rad2 / s4 / Hz], shape (n, F)
     positions   density of the torques that this noise makes [N2 m2 / Hz], shape (n, F)
     width       of each band [Hz], shape (F,)
+    used        joints that move somewhere in the part, shape (n,)
     duration_s  of all data, `looked_s` of the part
     rate_hz     of the samples
     """
@@ -66,6 +67,7 @@ class Spectra:
     noise: Array
     positions: Array
     width: Array
+    used: NDArray[np.bool_]
     duration_s: float
     looked_s: float
     rate_hz: float
@@ -92,9 +94,12 @@ def estimate_spectra(
     rate_hz = min(float(1 / np.median(np.diff(data.t))) for data in datasets)
     wide = Processing(cutoff_hz=min(UNTOUCHED * ABOVE * highest_hz, 0.4 * rate_hz))
     windows: list[RowBlock] = []
+    still = np.all([survey(robot, data, guess).still for data in datasets], axis=0)
     for part in _parts(datasets):
         try:
-            surveyed = replace(survey(robot, part, guess), gaps=_holes(part.t, 0.5 / wide.cutoff_hz))
+            surveyed = survey(robot, part, guess)
+            holes = _holes(part.t, 0.5 / wide.cutoff_hz)
+            surveyed = replace(surveyed, gaps=holes, still=still)
             windows += _windows(list(filtered_rows(robot, part, wide, surveyed)))
         except DataError:  # too short, or nothing moves there
             continue
@@ -102,9 +107,10 @@ def estimate_spectra(
         return None
     highest_hz = min(ABOVE * highest_hz, 0.45 * rate_hz)
     edges = _bands(min(float(np.ptp(window.time)) for window in windows), highest_hz)
-    joints = _spectra(robot, windows, edges)
-    if joints is None:
+    used = np.array([any(window.keep[:, j].any() for window in windows) for j in range(len(robot.joints))])
+    if not used.any():
         return None
+    joints = _spectra(robot, windows, edges)
     frequency, count = (edges[1:] + edges[:-1]) / 2, len(edges) - 1
     base, lefts = _fitted(robot, windows, joints, guess.gain(frequency, rate_hz), float(edges[-1]))
     squares = np.zeros((len(joints), count, len(base), len(base)))
@@ -122,6 +128,7 @@ def estimate_spectra(
     width = np.diff(edges)
     first, pushed = datasets[0], _pushed(robot, datasets)
     noise = _accelerations(first, frequency, rate_hz)
+    noise[still] = 0.0
     return Spectra(
         frequency=frequency,
         squares=squares,
@@ -133,6 +140,7 @@ def estimate_spectra(
         noise=noise,
         positions=np.einsum("jikl,k,l->ji", pushed, base, base, optimize=True) @ noise,
         width=width,
+        used=used,
         duration_s=sum(data.duration_s for data in datasets),
         looked_s=float(f"{sum(float(np.ptp(window.time)) for window in windows):.3g}"),
         rate_hz=rate_hz,
@@ -236,13 +244,11 @@ def _bins(
     return np.concatenate(bins), np.concatenate(frequencies)
 
 
-def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint] | None:
-    """All joints' rows at the frequencies of the bands; None where a joint has none."""
+def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint]:
+    """All joints' rows at the frequencies of the bands; zeros for a joint that has none."""
     layout, place = robot.regressor.layout, {c: i for i, c in enumerate(base_parameters(robot).independent)}
     joints = []
     for j in range(len(robot.joints)):
-        if not any(_faded(window, j, 0.0).any() for window in windows):
-            return None
         part = layout.row(j)
         named = enumerate(layout.parameters[part].tolist(), part.start)
         pairs = [(c, place[k]) for c, k in named if k in place]

@@ -72,39 +72,57 @@ class Spectrum:
 class Tradeoff:
     """Candidates in order of frequency, `chosen` the number of the one that was taken.
 
-    given   True where the user gave it
-    reason  why this one
+    cutoff_hz  that was taken
+    given      True where the user gave it
+    reason     why this one; where there was no look at the spectra, why not
     looked_s   seconds of data that the spectra are from
+    spectrum   None where there was no look: then there are no candidates, and the cut-off is from the motion alone
     """
 
-    candidates: tuple[CutoffCandidate, ...]
-    chosen: int
+    cutoff_hz: float
     given: bool
     reason: str
-    looked_s: float
-    spectrum: Spectrum
+    candidates: tuple[CutoffCandidate, ...] = ()
+    chosen: int | None = None
+    looked_s: float = 0.0
+    spectrum: Spectrum | None = None
 
     @property
-    def taken(self) -> CutoffCandidate:
-        """The candidate that was taken."""
-        return self.candidates[self.chosen]
+    def taken(self) -> CutoffCandidate | None:
+        """The candidate that was taken; None where there was no look."""
+        return None if self.chosen is None else self.candidates[self.chosen]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line where the cut-off was to be chosen and the data could not be looked at."""
+        if self.given or self.spectrum is not None:
+            return ()
+        return (
+            f"the cut-off of {self.cutoff_hz:g} Hz is a safe value from the motion alone: {self.reason}; compare "
+            "others (`cutoff_hz`)",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {
+            "cutoff_hz": self.cutoff_hz,
             "candidates": [asdict(one) for one in self.candidates],
             "chosen": self.chosen,
             "given": self.given,
             "reason": self.reason,
             "looked_s": self.looked_s,
-            "spectrum": self.spectrum.to_dict(),
+            "spectrum": None if self.spectrum is None else self.spectrum.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
         candidates = tuple(CutoffCandidate(**one) for one in data["candidates"])
-        return cls(**{**data, "candidates": candidates, "spectrum": Spectrum.from_dict(data["spectrum"])})
+        spectrum = None if data["spectrum"] is None else Spectrum.from_dict(data["spectrum"])
+        cutoff_hz = (
+            data.get("cutoff_hz") or candidates[data["chosen"]].cutoff_hz
+        )  # results before 0.12 have no key
+        return cls(**{**data, "cutoff_hz": cutoff_hz, "candidates": candidates, "spectrum": spectrum})
 
 
 def _short(values: Array) -> Any:

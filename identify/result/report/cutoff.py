@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heft.identify.estimation.cutoff import Tradeoff
+from heft.identify.estimation.cutoff import Spectrum, Tradeoff
 from heft.identify.result import Result
 from heft.identify.result.report.evidence import Evidence
 from heft.identify.result.report.markup import Cell, section, table, text
@@ -18,14 +18,17 @@ LOWEST_DB = -20.0  # below the sensor's noise: not shown
 
 
 def cutoff_section(result: Result, evidence: Evidence) -> str:
-    """Candidates side by side, and the spectrum of every joint; empty where there was no look."""
+    """Candidates side by side, and the spectrum of every joint; one sentence where there was no look."""
     tradeoff = result.tradeoff
     if tradeoff is None:
         return ""
-    taken = tradeoff.taken
     why = "It was given." if tradeoff.given else f"It was chosen: {tradeoff.reason}."
+    which = f"Torque and regressor go through one low-pass of {plain(tradeoff.cutoff_hz, 3)} Hz."
+    if tradeoff.spectrum is None:
+        why = "It was given" if tradeoff.given else "It is a safe value from the motion alone"
+        return section("cutoff", "Why this cut-off", f"<p>{which} {text(f'{why}; {tradeoff.reason}.')}</p>")
     intro = (
-        f"<p>Torque and regressor go through one low-pass of {plain(taken.cutoff_hz, 3)} Hz. {text(why)}</p>"
+        f"<p>{which} {text(why)}</p>"
         '<p class="fine">Of all cut-offs whose expected errors are within 5 % of the least, the highest is taken at '
         "which neither noise of the positions nor anything else that the model leaves out is heard. "
         f"From {plain(tradeoff.looked_s, 3)} s of the data.</p>"
@@ -36,7 +39,8 @@ def cutoff_section(result: Result, evidence: Evidence) -> str:
         '<p class="fine">Decibels above the sensor\u2019s own noise (dashed, at 0), over frequency; '
         "dashed upright: the cut-off.</p>"
     )
-    cards = "".join(_card(tradeoff, j, joint) for j, joint in enumerate(result.robot.joints))
+    spectrum, cutoff_hz = tradeoff.spectrum, tradeoff.cutoff_hz
+    cards = "".join(_card(spectrum, cutoff_hz, j, joint) for j, joint in enumerate(result.robot.joints))
     return section(
         "cutoff",
         "Why this cut-off",
@@ -79,8 +83,7 @@ def _table(tradeoff: Tradeoff) -> str:
     )
 
 
-def _card(tradeoff: Tradeoff, j: int, joint: str) -> str:
-    spectrum = tradeoff.spectrum
+def _card(spectrum: Spectrum, cutoff_hz: float, j: int, joint: str) -> str:
     floor = float(spectrum.floor[j]) or 1.0
     x = np.linspace(spectrum.frequency[0], spectrum.frequency[-1], POINTS)
     kinds = {"prior": spectrum.positions, "model": spectrum.torque, "rest": spectrum.residual}
@@ -92,9 +95,7 @@ def _card(tradeoff: Tradeoff, j: int, joint: str) -> str:
     scale = AxisRange.around(*(line.y for line in lines), np.zeros(1))
     end = float(x[-1])
     lines.append(Line("bound", np.array([0.0, end]), np.zeros(2)))
-    lines.append(
-        Line("bound", np.full(2, tradeoff.taken.cutoff_hz), np.array([scale.low, scale.high]) * 0.98)
-    )
+    lines.append(Line("bound", np.full(2, cutoff_hz), np.array([scale.low, scale.high]) * 0.98))
     label = f"Spectrum of the residual of {joint} against modelled torque and the sensor's noise"
     drawn = plot(lines, end, scale, label=label, unit="dB", kind="lags", x_unit="Hz")
     return f'<figure class="card"><figcaption><b>{text(joint)}</b></figcaption>{drawn}</figure>'

@@ -79,16 +79,16 @@ class Evidence:
 
     @classmethod
     def of_recordings(
-        cls, result: Result, recordings: Sequence[Recording], validate: Recording | None = None
+        cls, result: Result, recordings: Sequence[Recording], validate: Sequence[Recording] = ()
     ) -> Evidence:
         """From the recordings that `identify_recordings` was given."""
-        if validate is None:
+        if not validate:
             marked = [one for one in recordings if any(s.use == VALIDATION for s in one.segments)]
             motions = [_motion(result, one, "unseen", VALIDATION) for one in marked]
             every = list(recordings)
         else:
-            motions = [_motion(result, validate, "unseen", None)]
-            every = list(dict.fromkeys([*recordings, validate]))
+            motions = [_motion(result, one, "unseen", None) for one in validate]
+            every = list(dict.fromkeys([*recordings, *validate]))
         motions += [_motion(result, one, "seen", IDENTIFICATION) for one in recordings]
         return cls(tuple(motions), tuple(Acquisition.of(one) for one in every))
 
@@ -99,10 +99,17 @@ def _motion(result: Result, recording: Recording, use: Use, segments: str | None
     parts = sections(recording.segments, wanted)
     if len(parts) <= 1:
         data = Dataset.from_recording(recording, result.robot, segments)
-        return Motion.of(result, replace(data, source=recording.path.name), use)
+        return Motion.of(result, _known(result, recording, data), use)
     seconds = sum((s.end_ns - s.start_ns) * 1e-9 for s in recording.segments if s.use == wanted)
     for start_ns, end_ns in parts:
         with suppress(DataError):  # nothing moves there, or nothing came
             data = Dataset.from_recording(recording.part(start_ns, end_ns, AROUND_NS), result.robot, segments)
-            return Motion.of(result, replace(data, source=recording.path.name), use, seconds)
+            return Motion.of(result, _known(result, recording, data), use, seconds)
     raise DataError(f"{recording.path}: no section for {wanted} can be used")
+
+
+def _known(result: Result, recording: Recording, data: Dataset) -> Dataset:
+    """The data with their recording's name, digest and known load."""
+    named = replace(data, source=recording.path.name, part_of=recording.digest)
+    load = result.provenance.load_of(recording)
+    return named if load is None else named.loaded(load)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from heft.identify.data import KnownLoad
 from heft.identify.data.account import GRID, USED
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.result import Result
@@ -34,6 +35,7 @@ def recordings_section(result: Result, evidence: Evidence) -> str:
     """Streams and clocks of every recording, and the delays that were taken out."""
     parts = [_recording(one) for one in evidence.recordings]
     parts += [_delays(result)] if result.delays else []
+    parts += [_own_terms(result)] if result.recordings else []
     parts += [_account(one) for one in result.provenance.data if one.rows]
     return section("recordings", "How it was recorded", *parts) if parts else ""
 
@@ -101,6 +103,26 @@ def _delays(result: Result) -> str:
         rows,
         caption="Delays that were taken out before the fit",
         numeric=(2, 3, 4),
+    )
+
+
+def _own_terms(result: Result) -> str:
+    """Offsets, delay and load of each of several recordings."""
+    joints = list(result.recordings[0].offsets)
+    rows = [
+        [
+            one.source,
+            "\u2013" if one.load is None else str(KnownLoad.from_numbers(one.load)),
+            f"{1e3 * one.delay.value_s:.2f}",
+            *(plain(one.offsets[joint], 3) for joint in joints),
+        ]
+        for one in result.recordings
+    ]
+    return table(
+        ["recording", "known load", "delay ms", *(f"offset of {joint}" for joint in joints)],
+        rows,
+        caption="What each recording has of its own: torque offsets [N m, N], delay of torques, load on the flange",
+        numeric=range(2, 3 + len(joints)),
     )
 
 

@@ -89,7 +89,7 @@ def test_replicates_that_fail_are_counted_and_too_many_are_said(
 def test_parts_together_are_the_whole(robot: Robot, data: Dataset) -> None:
     source = FitData.of(robot, [data], fit(robot, data, "wls", cutoff_hz=8.0).processing)
     parts = source.parts(7)
-    whole, again = source.reduced(), Information.resampled(parts, np.ones(7, dtype=np.int64))
+    (whole,), again = source.reduced(), Information.resampled(parts, np.ones(7, dtype=np.int64))
     assert again.rows.tolist() == whole.rows.tolist()
     for one, other in zip(whole.factors, again.factors, strict=True):
         np.testing.assert_allclose(other.T @ other, one.T @ one, rtol=1e-9, atol=1e-9)

@@ -36,7 +36,7 @@ def test_a_second_look_sees_the_same_rows(
     robot: Robot, data: Dataset, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_rows, "IN_MEMORY", bound)
-    source = FitData.of(robot, [data], Processing(5.0)).aligned(1e-4)
+    source = FitData.of(robot, [data], Processing(5.0)).aligned((1e-4,))
     first, again = list(source.blocks()), list(source.blocks())
     assert len(first) > 1
     for one, other in zip(first, again, strict=True):

@@ -125,7 +125,7 @@ def test_reweighting_goes_through_the_data_again(arm: Robot) -> None:
         older.append(age_s)
         return np.full_like(residual, 4.0)
 
-    heavy = FitData.of(arm, data, processing).reweight(weigh, x)
+    heavy = FitData.of(arm, data, processing, ("offsets",)).reweight(weigh, x)
     plain = reduce(arm, data[0], processing).merge(reduce(arm, data[1], processing))
     assert np.allclose(
         np.einsum("jka,jkb->jab", heavy.factors, heavy.factors),

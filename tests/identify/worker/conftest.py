@@ -18,6 +18,7 @@ from heft.daq.following.source import Source
 from heft.daq.record import Writer
 from heft.daq.recording import Recording
 from heft.drivers import Block, Column, Stream
+from heft.identify.data import KnownLoad
 from heft.identify.robot import Robot
 
 START_NS = 1_000_000_000
@@ -46,11 +47,17 @@ def robot() -> Robot:
 @pytest.fixture(scope="session")
 def write_session(robot: Robot) -> Callable[..., Path]:
     def write(
-        path: Path, seconds: float = 8.0, state: str = "done", heavier: tuple[float, float] | None = None
+        path: Path,
+        seconds: float = 8.0,
+        state: str = "done",
+        offset: float = 0.0,
+        load: KnownLoad | None = None,
+        heavier: tuple[float, float] | None = None,
     ) -> Path:
         """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s.
 
-        heavier   from this time on [s] the last link weighs this much of what it did
+        `offset` of all torques [N m]; `load` on the flange; `heavier`: from this time on [s] the last link
+        weighs this much of what it did.
         """
         names, n = robot.joints, len(robot.joints)
         motion = Stream(
@@ -62,7 +69,8 @@ def write_session(robot: Robot) -> Callable[..., Path]:
         t = np.arange(int(seconds * 1000)) * 1e-3
         q, dq, ddq = motion_of(t, n)
         assert robot.prior is not None
-        tau = robot.torque(q, dq, ddq, robot.prior)
+        parameters = robot.prior + (0.0 if load is None else load.parameters(robot))
+        tau = offset + robot.torque(q, dq, ddq, parameters)
         if heavier is not None:
             since_s, factor = heavier
             last = np.zeros(len(robot.prior))

@@ -92,7 +92,7 @@ def test_the_same_data_twice_are_refused(recorded: Path, tmp_path: Path) -> None
     with pytest.raises(DataError, match=rf"copy\.mcap holds the same data as {recorded.name}: it is no news"):
         identify_recordings([Recording.open(recorded), Recording.open(copy)])
     with pytest.raises(DataError, match="nothing of it is unseen; give it once"):
-        identify_recordings([Recording.open(recorded)], validate=Recording.open(copy))
+        identify_recordings([Recording.open(recorded)], validate=[Recording.open(copy)])
 
 
 def test_a_robot_of_another_name_is_refused(recorded: Path, robot: Robot) -> None:

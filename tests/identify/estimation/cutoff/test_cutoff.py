@@ -125,11 +125,27 @@ def test_a_long_session_is_looked_at_in_parts(robot: Robot, make: Make) -> None:
 
 
 def test_too_short_to_look(robot: Robot, make: Make) -> None:
+    """A safe value from the motion alone, and a word about it."""
     processing, found = choose(robot, [make(seconds=1.0)])
-    assert processing.cutoff_hz > 0
-    assert found is None or found.taken.cutoff_hz == processing.cutoff_hz
+    assert 5 < processing.cutoff_hz <= 40
+    assert found.cutoff_hz == processing.cutoff_hz
+    assert found.taken is None
+    assert found.reason.startswith("no look at other cut-offs: no stretch")
+    assert "safe value" in found.warnings[0]
+    result = fit(robot, make(seconds=1.0), "wls")
+    assert (
+        result.warnings[0].startswith(("the cut-off of", "standstill"))
+        or found.warnings[0] in result.warnings
+    )
+    assert Tradeoff.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_a_given_one_that_has_no_others_says_why(robot: Robot, make: Make) -> None:
     periodic = Processing(5.0, derivative="fourier", period_s=4.0)
-    assert choose(robot, [make(seconds=8.0)], periodic) == (periodic, None)
+    processing, found = choose(robot, [make(seconds=8.0)], periodic)
+    assert processing == periodic
+    assert (found.given, found.warnings) == (True, ())
+    assert "whole periods are averaged" in found.reason
 
 
 def test_torques_without_noise_or_without_torque(robot: Robot, make: Make) -> None:
