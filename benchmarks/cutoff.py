@@ -48,12 +48,15 @@ def measured(recording: RealRecording, method: str) -> float:
             print(f"{recording.name:10} {cutoff_hz:6.3g} Hz  {_percent(errors[cutoff_hz])}")
         except HeftError as exc:
             print(f"{recording.name:10} {cutoff_hz:6.3g} Hz  {exc}")
-    result = fit(robot, seen, method)
+    try:
+        result = fit(robot, seen, method)
+    except HeftError as exc:
+        print(f"{recording.name:10} automatic  {exc}", flush=True)
+        return float("inf")
     own = examined(result, recording.unseen)
     ratio = float(np.mean(own / np.min(list(errors.values()), axis=0)))
-    print(
-        f"{recording.name:10} {result.processing.cutoff_hz:6.3g} Hz  {_percent(own)}  automatic: {ratio:.3f} of the best"
-    )
+    chosen_hz = result.processing.cutoff_hz
+    print(f"{recording.name:10} {chosen_hz:6.3g} Hz  {_percent(own)}  automatic: {ratio:.3f} of the best")
     reason = "no trade-off" if result.tradeoff is None else result.tradeoff.reason
     print(f"{'':10} {reason} ({time.perf_counter() - began:.0f} s)", flush=True)
     return ratio

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from heft.daq.bus.endpoint import Endpoint
 from heft.daq.errors import BusError, ConfigError
 
-__all__ = ["endpoint", "name", "positive", "prepared", "seed", "speed", "target"]
+__all__ = ["add_settings", "endpoint", "name", "positive", "prepared", "seed", "settings", "speed", "target"]
 
 
 def speed(text: str) -> float:
@@ -63,6 +66,43 @@ def target(text: str) -> Endpoint:
         return endpoint(text).require_target("it")
     except BusError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from exc
+
+
+class _Set(argparse.Action):
+    """Collects KEY=VALUE; `help` prints all of them and ends."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        if values == "help":
+            from heft.identify.settings import described
+
+            sys.stdout.write(f"settings of an identification, as --set KEY=VALUE:\n{described()}\n")
+            parser.exit()
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), str(values)])
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """The option --set of a command that identifies."""
+    parser.add_argument(
+        "--set",
+        action=_Set,
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting, as cutoff_hz=8, bounds.total_mass=15:20 or method.margin=1e-4; may be repeated; "
+        "--set help lists them all",
+    )
+
+
+def settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings of a command line by key, checked; `ConfigError` lists the known ones."""
+    from heft.identify.settings import Settings
+
+    return Settings.parse(arguments.set).to_dict()
 
 
 def prepared(out: Path) -> Path:

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,13 +28,16 @@ GOODBYE_S = 5.0
 class WorkerProcess:
     """`heft worker --once` in `folder`, which is removed again; `take_result` keeps the answer.
 
+    `settings` are those of the command line, as KEY=VALUE.
+
     Should this program be killed, the worker identifies what it has, leaves it in `folder`, and ends by itself.
     """
 
     NAME = "worker"
 
-    def __init__(self, telemetry: Endpoint, folder: Path) -> None:
+    def __init__(self, telemetry: Endpoint, folder: Path, settings: Sequence[str] = ()) -> None:
         self._telemetry = telemetry.reachable
+        self._settings = settings
         self._folder = folder
         self._popen: subprocess.Popen[bytes] | None = None
         self._failure = ""
@@ -49,6 +53,7 @@ class WorkerProcess:
         self._folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "heft.main", "worker", "--once", "--name", self.NAME]
         command += ["--bus", str(self._telemetry), "--out", str(self._folder)]
+        command += [part for setting in self._settings for part in ("--set", setting)]
         with (self._folder / "log").open("wb") as log:
             # In a group of its own: a Ctrl-C in the terminal is for the session, which then ends the worker.
             self._popen = subprocess.Popen(
@@ -89,7 +94,9 @@ class WorkerProcess:
         return ": ".join([how, *said[-1:]])
 
 
-def identification(file: Path, out: Path, failure: str, console: Console) -> dict[str, Any]:
+def identification(
+    file: Path, out: Path, failure: str, console: Console, settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """The worker's result, or what the recording says where the worker has none."""
     from heft.identification import identify_and_report, present  # heavy imports, after the motion
     from heft.identify.result import load
@@ -98,5 +105,5 @@ def identification(file: Path, out: Path, failure: str, console: Console) -> dic
     if not failure:
         return {**present(load(out / RESULT), out / RESULT, [recording], console), "by": "worker"}
     sys.stderr.write(f"the worker has no result ({failure}): identifying from the recording\n")
-    summary, _ = identify_and_report([recording], out=out, console=console)
+    summary, _ = identify_and_report([recording], out=out, console=console, settings=settings)
     return {**summary, "by": "recording"}

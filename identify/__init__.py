@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heft.identify.certainty.bootstrap import Bootstrap
     from heft.identify.data import Dataset, Processing
     from heft.identify.estimation.estimators import Method
+    from heft.identify.estimation.feasibility import check_base, correct_base
     from heft.identify.estimation.problem import Bounds
     from heft.identify.result import Result, load
     from heft.identify.robot import Robot
@@ -34,7 +35,9 @@ __all__ = [
     "Robot",
     "Signals",
     "base_parameters",
+    "check_base",
     "consistency",
+    "correct_base",
     "fit",
     "load",
 ]
@@ -48,6 +51,8 @@ _HOME = {
     "Result": "heft.identify.result",
     "Robot": "heft.identify.robot",
     "base_parameters": "heft.identify.robot.base",
+    "check_base": "heft.identify.estimation.feasibility",
+    "correct_base": "heft.identify.estimation.feasibility",
     "load": "heft.identify.result",
 }
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from heft.identify.errors import DataError, ProblemError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from heft.identify.certainty.bootstrap import Bootstrap
     from heft.identify.data import Dataset, KnownLoad, Processing
     from heft.identify.estimation.alignment import Alignment
+    from heft.identify.estimation.constraints.own import ConstraintFunction
     from heft.identify.estimation.estimators import Method
     from heft.identify.estimation.friction import Friction
     from heft.identify.estimation.prior import PriorLike
@@ -37,12 +39,14 @@ class Signals:
     """How measured signals are prepared, where not by default.
 
     processing   filter and derivatives in full, instead of a cut-off alone; None: chosen from the data
+    filter       fields of `Processing` other than the cut-off, on top of what was chosen
     delay_s      delay of torques against positions [s] (docs/units-and-frames.md); None: estimated from the data
     common       what several recordings have in common, of `offsets` (of torques) and `delay`; else each has its own
     """
 
     processing: Processing | None = None
     delay_s: float | None = None
+    filter: Mapping[str, Any] = field(default_factory=dict)
     common: tuple[str, ...] = ()
 
 
@@ -78,6 +82,7 @@ def fit(
     *,
     bounds: Bounds | None = None,
     friction: Friction = "auto",
+    constraints: ConstraintFunction | None = None,
     signals: Signals = Signals(),  # noqa: B008  frozen
     validate: Dataset | Sequence[Dataset] | None = None,
     bootstrap: Bootstrap | None = None,
@@ -94,6 +99,8 @@ def fit(
     bounds      on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
     friction    `auto`: terms and velocities of each joint's friction are chosen from the data, where the robot's file
                 does not fix them; `file`: as the robot has them; or the terms of all joints, or of some by name
+    constraints a function of the parameters as cvxpy expressions (`heft.identify.estimation.constraints.expressions`)
+                that returns constraints and convex penalties, on top of those of the robot's file
     signals     filter and derivatives in full, and a known delay of torques
     validate    data that the result is validated on and that the fit does not see
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
@@ -127,6 +134,7 @@ def fit(
 
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
+    processing = replace(processing, **signals.filter)
 
     def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
         fit_data = FitData.of(robot, datasets, processing, signals.common)
@@ -137,6 +145,7 @@ def fit(
             prior=prior_for(prior, given, robot),
             bounds=bounds,
             weighting=method.weighting,
+            constraints=constraints,
         )
         return align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
 
@@ -186,6 +195,10 @@ def fit(
         "prior_spread": asdict(problem.spread),
         "drives": start.to_dict(),
     }
+    if problem.declared is not None and len(problem.declared):
+        configuration["constraints"] = list(problem.declared.distinct)
+    if problem.own is not None:
+        configuration["own_constraints"] = list(problem.own.names)
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
         assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))
@@ -221,9 +234,10 @@ def identify_recordings(
     recordings: Sequence[Recording],
     *,
     robot: Robot | None = None,
-    method: str | Method = "sdp",
-    level: Level = "full",
-    friction: Friction = "auto",
+    method: str | Method | None = None,
+    level: Level | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+    constraints: ConstraintFunction | None = None,
     common: Sequence[str] = (),
     loads: Mapping[Recording, KnownLoad] | None = None,
     validate: Sequence[Recording] = (),
@@ -232,45 +246,61 @@ def identify_recordings(
 ) -> Result:
     """Fit the segments marked for identification; validate on those marked for validation, or on other recordings.
 
-    robot    None: the one that travels inside the first recording
-    common   what the recordings have in common (`Signals.common`)
-    loads    known loads that were on the flange, by recording
+    robot      None: the one that travels inside the first recording
+    settings   by key (`heft.identify.settings`); they go before `method` and `level`, and these before those of the
+               session that made the first recording
+    common     what the recordings have in common (`Signals.common`)
+    loads      known loads that were on the flange, by recording
 
     Other arguments as of `fit`.
     """
     from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION, datasets_of
-    from heft.identify.data.recorded_robot import robot_of
+    from heft.identify.data.recorded_robot import recorded_settings, robot_of
+    from heft.identify.estimation.estimators import Method
     from heft.identify.result.provenance import RecordingOrigin
+    from heft.identify.settings import Settings
+    from heft.identify.settings.choices import Choices
 
     for one in [*recordings, *validate]:
         robot = robot_of(one, robot)
-    known = loads or {}
+    assert robot is not None
+    method = Method(method) if isinstance(method, str) else method
+    session = Settings.of(recorded_settings(recordings[0]), "session's file")
+    session = session.without(*([] if method is None else ["method"]), *([] if level is None else ["level"]))
+    chosen = Settings.of(settings).over(session)
+    choices = chosen.applied(Choices(robot, method or Method(), level or "full"))
+    known, model = loads or {}, choices.robot
     origins = [RecordingOrigin.of(one, IDENTIFICATION, known.get(one)) for one in recordings]
     origins += [RecordingOrigin.of(one, VALIDATION, known.get(one)) for one in validate]
     _check_distinct(origins)
 
     def datasets(one: Recording, use: str | None) -> list[Dataset]:
-        assert robot is not None
-        parts = datasets_of(one, robot, use)
+        parts = datasets_of(one, model, use)
         return [part.loaded(known[one]) for part in parts] if one in known else parts
 
     data = [part for one in recordings for part in datasets(one, IDENTIFICATION)]
     marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
     use = None if validate else VALIDATION
     unseen = [part for one in validate or marked for part in datasets(one, use)]
-    assert robot is not None
     result = fit(
-        robot,
+        model,
         data,
-        method,
-        level,
-        friction=friction,
-        signals=Signals(common=tuple(common)),
+        choices.method,
+        choices.level,
+        choices.cutoff_hz,
+        choices.prior,
+        bounds=choices.bounds_of(),
+        constraints=constraints,
+        signals=Signals(delay_s=choices.delay_s, filter=choices.filter, common=tuple(common)),
         validate=unseen or None,
         bootstrap=bootstrap,
         progress=progress,
     )
-    return replace(result, provenance=replace(result.provenance, recordings=tuple(origins)))
+    configuration = {**result.provenance.configuration, **({"settings": chosen.to_dict()} if chosen else {})}
+    return replace(
+        result,
+        provenance=replace(result.provenance, recordings=tuple(origins), configuration=configuration),
+    )
 
 
 def _check_distinct(recordings: Sequence[RecordingOrigin]) -> None:

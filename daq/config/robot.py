@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from heft.daq.config.constraints import ConstraintsConfig
 from heft.daq.config.reader import Model, read
 from heft.daq.config.shipped import locate
 
@@ -108,8 +109,8 @@ class RobotConfig(Model):
     (fingers). `terms` are the joint terms that are identified; with `friction: auto` further friction terms and the
     velocities of friction are chosen from the data where they predict better, with `file` all is as said here.
     `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the gear: theta = C q, joint
-    torque = C' motor torque. `total_mass` [kg] is what a
-    scale or the data sheet says, as bounds. `prior_spread` says how far all of this may be off.
+    torque = C' motor torque. `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says
+    how far all of this may be off, `constraints` what is known exactly.
     """
 
     path: Path
@@ -129,6 +130,7 @@ class RobotConfig(Model):
     coupling: tuple[tuple[float, ...], ...] | None = None
     total_mass: tuple[NonNegative, Positive] | None = None
     prior_spread: PriorSpreadConfig = PriorSpreadConfig()
+    constraints: ConstraintsConfig = ConstraintsConfig()
 
     @field_validator("model")
     @classmethod

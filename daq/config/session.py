@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from heft.daq.config.reader import Model, read
 from heft.daq.config.rig import RigConfig, load_rig
@@ -13,7 +13,7 @@ from heft.daq.config.shipped import locate
 from heft.daq.config.steps import AnyStep, Step
 from heft.daq.errors import ConfigError
 
-__all__ = ["SessionConfig", "WatchConfig", "load_session"]
+__all__ = ["SessionConfig", "WatchConfig", "load_identify", "load_session"]
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -35,10 +35,18 @@ class _SessionFile(Model):
     rate_hz: Positive = 1000.0
     approach_fraction: Annotated[float, Field(gt=0, le=1)] = 0.3  # of the limits, when moving to a start
     watch: WatchConfig = WatchConfig()
+    identify: dict[str, Any] = Field(default_factory=dict)
+
+
+class _IdentifySection(Model):
+    model_config = ConfigDict(extra="ignore")
+
+    path: Path
+    identify: dict[str, Any] = Field(default_factory=dict)
 
 
 class SessionConfig(Model):
-    """A session: steps on a rig. `rate_hz` is that of the setpoints."""
+    """A session: steps on a rig. `rate_hz` is that of the setpoints, `identify` the settings of its identification."""
 
     path: Path
     name: str
@@ -47,6 +55,7 @@ class SessionConfig(Model):
     rate_hz: float
     approach_fraction: float
     watch: WatchConfig
+    identify: dict[str, Any]
 
 
 def load_session(path: Path | str) -> SessionConfig:
@@ -57,6 +66,11 @@ def load_session(path: Path | str) -> SessionConfig:
     _check_widths(path, raw, len(rig.robot.axes))
     fields: dict[str, Any] = {key: getattr(raw, key) for key in _SessionFile.model_fields}
     return SessionConfig(**{**fields, "rig": rig})
+
+
+def load_identify(path: Path) -> dict[str, Any]:
+    """The section `identify` of a session's file, whatever else is in it."""
+    return read(path, _IdentifySection).identify
 
 
 def _check_widths(path: Path, session: _SessionFile, n: int) -> None:

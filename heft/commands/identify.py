@@ -17,11 +17,12 @@ from heft.identification import identify_and_report
 from heft.identify.bodies.consistency import Level
 from heft.identify.data.known_load import NUMBERS
 from heft.identify.estimation.estimators import ESTIMATORS
-from heft.identify.estimation.friction.choice import FRICTION_TERMS
+from heft.identify.estimation.friction import FRICTION_TERMS
 from heft.identify.fit import identify_recordings
 from heft.identify.information.fit_data import SHARED
 from heft.identify.robot import Robot
 from heft.known_loads import known_loads
+from heft.options import add_settings, settings
 from heft.terminal.progress import progress_bars
 
 __all__ = ["add", "run"]
@@ -37,18 +38,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recordings (.mcap)")
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
     parser.add_argument(
-        "--method", choices=sorted(ESTIMATORS), default="sdp", help="estimator (default: sdp)"
+        "--method", choices=sorted(ESTIMATORS), help="estimator (default: the session's, or sdp)"
     )
     parser.add_argument(
-        "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
+        "--level", choices=get_args(Level), help="consistency (default: the session's, or full)"
+    )
+    add_settings(parser)
+    parser.add_argument(
+        "--second-opinion", action="store_true", help="solve sdp a second time, through cvxpy, and compare"
     )
     parser.add_argument(
         "--friction",
-        type=_friction,
-        default="auto",
         metavar="auto|file|TERMS",
         help="auto: terms and velocities of each joint's friction from the data; file: as the robot's file says; or "
-        f"terms for all joints, as viscous,coulomb (of {', '.join(FRICTION_TERMS)}); default: auto",
+        f"terms for all joints, as viscous,coulomb (of {', '.join(FRICTION_TERMS)}); as --set friction=...",
     )
     parser.add_argument(
         "--validate",
@@ -99,7 +102,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Identify, print the model, write result.json and report.html; exit code 1 where the model is not consistent."""
+    if arguments.friction is not None:
+        arguments.set = [*arguments.set, f"friction={arguments.friction}"]
+    chosen = settings(arguments)
+    if arguments.second_opinion:
+        chosen["method.second_opinion"] = True
     if arguments.reproduce is not None:
+        if chosen:
+            arguments.usage_error("--reproduce makes a result with its own settings; leave --set out")
         return _reproduce(arguments)
     if not arguments.files:
         arguments.usage_error("name a recording, or a result to --reproduce")
@@ -111,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
         method=arguments.method,
         level=arguments.level,
-        friction=arguments.friction,
+        settings=chosen,
         common=arguments.common,
         loads={opened(file): load for file, load in loads.items()},
         validate=[opened(file) for file in arguments.validate],
@@ -151,19 +161,6 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         answer = {"identical": again.identical, "differences": differing, "result": str(arguments.reproduce)}
         sys.stdout.write(json.dumps(answer) + "\n")
     return ExitCode.DONE if again.identical else ExitCode.NO
-
-
-def _friction(text: str) -> str | tuple[str, ...]:
-    """`auto`, `file`, or friction terms with commas between them."""
-    if text in ("auto", "file"):
-        return text
-    terms = tuple(part.strip() for part in text.split(","))
-    for term in terms:
-        if term not in FRICTION_TERMS:
-            raise argparse.ArgumentTypeError(
-                f"{term!r} is no friction term; give auto, file, or terms of {', '.join(FRICTION_TERMS)}"
-            )
-    return terms
 
 
 def _shared(text: str) -> tuple[str, ...]:

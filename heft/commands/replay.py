@@ -19,7 +19,7 @@ from heft.daq.clock import RealClock
 from heft.daq.recording import Recording
 from heft.daq.replay.replay import Replay
 from heft.exit_codes import ExitCode
-from heft.options import endpoint, prepared, speed
+from heft.options import add_settings, endpoint, prepared, settings, speed
 from heft.terminal.keys import LEFT, RIGHT, on_keys
 from heft.terminal.view import open_view
 from heft.worker_process import RESULT, WorkerProcess, identification
@@ -37,6 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--speed", type=speed, default=1.0, help="1, N times as fast, or max: as fast as all keep up"
     )
     parser.add_argument("--identify", action="store_true", help="with a worker that identifies it")
+    add_settings(parser)
     parser.add_argument("--loop", action="store_true", help="begin anew after the end")
     parser.add_argument(
         "--bus",
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"{arguments.file}: {recording.recovery}\n")
     name = arguments.file.name.partition(".")[0]
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
+    chosen = settings(arguments)
     if arguments.identify:
         prepared(out)
     replay, failure = asyncio.run(_play(recording, arguments, out))
@@ -71,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     how = "stopped at" if replay.stopped else "played"
     console.print(f"{how} {replay.seconds:.1f} of {replay.duration_s:.1f} s")
     if arguments.identify and not replay.stopped:
-        report["identification"] = identification(arguments.file, out, failure, console)
+        report["identification"] = identification(arguments.file, out, failure, console, chosen)
     if arguments.json:
         sys.stdout.write(json.dumps(report) + "\n")
     return ExitCode.ABORTED if replay.stopped else ExitCode.DONE
@@ -82,7 +84,7 @@ async def _play(recording: Recording, arguments: argparse.Namespace, out: Path) 
     clock = None if arguments.speed == float("inf") else RealClock(arguments.speed)
     with ExitStack() as stack:
         endpoints = stack.enter_context(private_endpoints(telemetry=arguments.bus))
-        worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME)
+        worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME, arguments.set)
         async with Replay(recording, endpoints.telemetry, clock) as replay:
             replay.looping = arguments.loop
             sys.stderr.write(f"publishing on {replay.source.publisher.endpoint}\n")

@@ -11,6 +11,7 @@ import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -28,7 +29,7 @@ from heft.daq.session.session import Session
 from heft.drivers.errors import HeftError
 from heft.exit_codes import of_error, of_state
 from heft.interruption import immediate_interrupt
-from heft.options import seed, speed
+from heft.options import add_settings, seed, settings, speed
 from heft.priority import ahead_of_others
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
@@ -53,6 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--arm", metavar="ROBOT", help="the robot's name: a rig of real devices then moves without asking"
     )
     parser.add_argument("--no-identify", action="store_true", help="record only")
+    add_settings(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
 
@@ -68,6 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     arming = Arming(config.rig, arguments.arm)
     out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{config.name}"
     identify = not arguments.no_identify and any(step.use == "identification" for step in config.steps)
+    chosen = settings(arguments)
+    if identify and (chosen or config.identify):
+        _check_settings(config, chosen)
     try:
         outcome, failure = asyncio.run(_acquire(config, arguments, arming, out, identify))
     except RecordError as exc:  # the recording could not be begun, and nothing has moved
@@ -77,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     report, code = outcome.to_dict(), of_state(outcome.state)
     if outcome.state is State.DONE and identify:
         try:
-            report["identification"] = identification(outcome.file, out, failure, console)
+            report["identification"] = identification(outcome.file, out, failure, console, chosen)
         except HeftError as exc:  # the recording is good all the same
             report["identification"] = {"error": str(exc)}
             sys.stderr.write(f"heft run: recorded, but not identified: {exc}\n")
@@ -87,6 +92,16 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
+def _check_settings(config: SessionConfig, chosen: dict[str, Any]) -> None:
+    """`ConfigError` before anything moves, where the identification afterwards could not be done as it is set."""
+    from heft.identify.robot import Robot
+    from heft.identify.settings import Settings
+    from heft.identify.settings.choices import Choices
+
+    session = Settings.of(config.identify, f"{config.path}: identify")
+    Settings.of(chosen).over(session).applied(Choices(Robot.from_config(config.rig.robot)))
+
+
 async def _acquire(
     config: SessionConfig, arguments: argparse.Namespace, arming: Arming, out: Path, identify: bool
 ) -> tuple[Outcome, str]:
@@ -94,7 +109,7 @@ async def _acquire(
     clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
     with ExitStack() as stack:
         endpoints = stack.enter_context(private_endpoints(telemetry=config.rig.telemetry))
-        worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME)
+        worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME, arguments.set)
         report = SessionReport(config.rig, config.name)
         session = Session(
             config,

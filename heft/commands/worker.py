@@ -19,7 +19,7 @@ from heft.identify.bodies.consistency import Level
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.robot import Robot
 from heft.identify.worker.worker import RESULT, Verdict, Worker
-from heft.options import name, positive, prepared, target
+from heft.options import add_settings, name, positive, prepared, settings, target
 
 __all__ = ["add", "run"]
 
@@ -54,11 +54,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the session)")
     parser.add_argument(
-        "--method", choices=sorted(ESTIMATORS), default="sdp", help="estimator (default: sdp)"
+        "--method", choices=sorted(ESTIMATORS), help="estimator (default: the session's, or sdp)"
     )
     parser.add_argument(
-        "--level", choices=get_args(Level), default="full", help="consistency (default: full)"
+        "--level", choices=get_args(Level), help="consistency (default: the session's, or full)"
     )
+    add_settings(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object per session")
     parser.set_defaults(run=run)
 
@@ -76,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
         method=arguments.method,
         level=arguments.level,
+        settings=settings(arguments),
         gone_s=arguments.gone,
         begin=_begin,
     )

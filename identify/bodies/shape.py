@@ -22,7 +22,7 @@ from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.cone import ConeProgram, svec
 from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS, pseudo_inertia
 
-__all__ = ["EVEN", "PARTS", "add_parts", "box_frame", "box_rows", "share_inside"]
+__all__ = ["EVEN", "PARTS", "add_parts", "box_frame", "box_rows", "share_inside", "tetrahedra"]
 
 EVEN = frozen(np.diag([1 / 3, 1 / 3, 1 / 3, 1.0]))
 """J of one kilogram spread evenly over the box, in its coordinates."""
@@ -31,7 +31,7 @@ PARTS = 5 * 10
 """Numbers that describe the parts of a body: ten for X_i of each tetrahedron."""
 
 
-def _tetrahedra() -> list[Array]:
+def tetrahedra() -> list[Array]:
     """A cube cut into five: the corners with an even number of -1, and one at each of the other four
     corners.
     """
@@ -52,7 +52,7 @@ def _part_rows() -> tuple[Array, Array]:
     units = np.zeros((10, 4, 4))
     units[:, rows, columns] = unit
     units[:, columns, rows] = unit
-    blocks = [svec(V @ units @ V.T).T for V in _tetrahedra()]
+    blocks = [svec(V @ units @ V.T).T for V in tetrahedra()]
     off = np.flatnonzero(rows != columns)
     return np.hstack(blocks), np.concatenate([10 * i + off for i in range(5)])
 

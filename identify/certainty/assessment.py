@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from heft.identify.certainty.bootstrap import BootstrapCheck
+from heft.identify.certainty.constraint_check import contradicted_constraints
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
 from heft.identify.certainty.influence import Influence
 from heft.identify.certainty.interval import Interval, quantile
@@ -76,6 +77,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
     lines += _biased(uncertainty, problem.base.names)
     lines += _outliers(data, estimate, effect)
     lines += _unmodelled(unmodelled)
+    lines += contradicted_constraints(problem, problem.base.matrix @ estimate.least_squares, uncertainty.data)
     intervals = parameter_intervals(problem, estimate, uncertainty)
     uncertainty = uncertainty.with_prior(intervals.covariance)
     kept = effect.residuals.kept

@@ -16,6 +16,7 @@ from scipy.special import chdtrc
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.prior_spread import PriorSpread
+from heft.identify.certainty.known_rows import known_rows
 from heft.identify.certainty.posterior import GaussianPrior, Posterior, posterior
 from heft.identify.estimation.carried import Carried
 from heft.identify.estimation.problem import Problem
@@ -37,8 +38,8 @@ def wrist_posterior(
 
     The second value is the warning where they do not; empty where they do, or where there is no wrist sensor.
     """
-    K, carried = problem.base.matrix, problem.carried
-    holding = GaussianPrior.with_hand(problem, spread)
+    K, base, covariance = known_rows(problem, base, covariance)
+    carried, holding = problem.carried, GaussianPrior.with_hand(problem, spread)
     if carried is None or holding is None:
         return posterior(GaussianPrior.of(problem, spread), K, base, covariance), ""
     n, p = K.shape

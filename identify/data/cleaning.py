@@ -53,21 +53,27 @@ def cleaned(t: Array, tables: Mapping[str, NDArray[Any]]) -> CleanArrays:
     rows = rows[order]
     if moved:
         notes.append(f"rows were out of order at {moved} places: sorted by their stamps")
-    stale = stale_rows([tables[name][rows] for name in signals])
+    whole = len(rows) == count and not moved
+
+    def kept(name: str) -> NDArray[Any]:
+        return tables[name] if whole and len(rows) == count else tables[name][rows]
+
+    stale = stale_rows([kept(name) for name in signals])
     removed["held"] = int(stale.sum())
     rows = rows[~stale]
     _check_left(len(rows), count, removed)
-    fresh = {name: fresh_samples(tables[name][rows]) for name in signals}
+    fresh = {name: fresh_samples(kept(name)) for name in signals}
     slowest = min(signals, key=lambda name: int(fresh[name].sum()))
     if not fresh[slowest].all():
         return _resampled(t, tables, rows, fresh, slowest, removed, notes)
     bad = np.zeros(len(rows), dtype=bool)
     for name in signals:
-        bad |= spikes(t[rows], tables[name][rows])
+        bad |= spikes(t[rows], kept(name))
     removed["spike"] = int(bad.sum())
     rows = rows[~bad]
+    tables, notes = _clean_wrench(t, tables, notes)
     if len(rows) == count and not moved:
-        return CleanArrays(t, tables, {}, ())
+        return CleanArrays(t, tables, {}, tuple(notes))
     notes += _left_out(removed, count)
     return CleanArrays(t[rows], {name: table[rows] for name, table in tables.items()}, removed, tuple(notes))
 
@@ -107,10 +113,27 @@ def _resampled(
         for name, measured in fresh.items()
         if not measured.all()
     ]
+    tables, notes = _clean_wrench(t, tables, notes)
     if "wrench" in tables:
         together["wrench"] = tables["wrench"][base]
     notes += _left_out(removed, len(t))
     return CleanArrays(t[base][near], {name: together[name][near] for name in tables}, removed, tuple(notes))
+
+
+def _clean_wrench(
+    t: Array, tables: Mapping[str, NDArray[Any]], notes: list[str]
+) -> tuple[Mapping[str, NDArray[Any]], list[str]]:
+    """The tables with NaN where the wrench is infinite or has a spike: its rows are the joints' too, and stay."""
+    wrench = tables.get("wrench")
+    if wrench is None:
+        return tables, notes
+    known = np.isfinite(wrench).all(axis=1) & np.isfinite(t)
+    bad = np.isinf(wrench).any(axis=1)
+    bad[np.flatnonzero(known)[spikes(t[known], wrench[known])]] = True
+    if not bad.any():
+        return tables, notes
+    told = f"{int(bad.sum())} samples of wrench are left out: spikes, or not finite"
+    return {**tables, "wrench": np.where(bad[:, None], np.nan, wrench)}, [*notes, told]
 
 
 def _check_left(left: int, count: int, removed: Mapping[str, int]) -> None:

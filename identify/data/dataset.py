@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Dataset"]
 
 FEWEST = 16  # samples
+OUTSIDE = "outside the part"
 TABLES = ("q", "tau", "dq", "wrench")
 
 
@@ -238,8 +239,10 @@ class Dataset:
         """Samples low .. high - 1; views, not copies."""
         part = slice(low, high)
         dq, wrench = self.dq, self.wrench
+        left = self.removed.get(OUTSIDE, 0) + len(self) - (high - low)
         return replace(
             self,
+            removed={**self.removed, OUTSIDE: left} if self.sent and left else self.removed,
             t=self.t[part],
             q=self.q[part],
             tau=self.tau[part],

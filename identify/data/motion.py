@@ -27,7 +27,7 @@ STIFF_HZ = 20.0  # above this arms bend, and rigid links no longer describe them
 ACCELERATION_NOISE = 0.01  # of the acceleration's rms, from noise of positions below the cut-off
 EDGES = 40.0  # cut-off times duration: filters may cost a fifth of the data
 LEAST_TRAVEL = 1e-3  # [rad, m]
-HELD = 0.005  # of the widest travel: what a joint that is held gives way by, and jitters
+HELD, MOST_HELD = 0.005, 5e-3  # of the widest travel, and [rad, m]: what a joint that is held gives way by
 AVERAGED_S = 0.1  # jitter is faster
 FASTEST_HZ = 5.0  # bandwidth of an arm's motion: what seems faster is jitter, not a command
 
@@ -98,7 +98,7 @@ def travel(q: Array, step: float) -> Array:
 
 def held_joints(ranges: Array) -> NDArray[np.bool_]:
     """Joints (n,) that stand still, by their ranges of positions [rad, m] (n,)."""
-    return ranges < max(LEAST_TRAVEL, HELD * float(ranges.max()))
+    return ranges < max(LEAST_TRAVEL, min(HELD * float(ranges.max()), MOST_HELD))
 
 
 def choose_cutoff(data: Dataset) -> float:

@@ -1,20 +1,23 @@
-"""The robot that travels inside a recording."""
+"""What travels inside a recording: the robot, and how its session wants to be identified."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from heft.daq.config.robot import load_robot
+from heft.daq.config.session import load_identify
 from heft.daq.recording import Recording
 from heft.identify.errors import DataError, ModelError
 from heft.identify.robot import Robot
 
-__all__ = ["robot_of"]
+__all__ = ["recorded_settings", "robot_of"]
 
 #: Folder of a recording's attachments that hold the session's configuration, and the robot's file in it.
 CONFIGURATION = "configuration/"
 ROBOT_FILE = CONFIGURATION + "robot.yaml"
+SESSION_FILE = CONFIGURATION + "session.yaml"
 
 
 def robot_of(recording: Recording, robot: Robot | None = None) -> Robot:
@@ -39,3 +42,13 @@ def robot_of(recording: Recording, robot: Robot | None = None) -> Robot:
             "and files of one robot, or give both the same `name`"
         )
     return robot
+
+
+def recorded_settings(recording: Recording) -> dict[str, Any]:
+    """The section `identify` of the session's file inside a recording; empty where there is none."""
+    if SESSION_FILE not in recording.attachments:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="heft-") as folder:
+        path = Path(folder) / Path(SESSION_FILE).name
+        path.write_bytes(recording.attachment(SESSION_FILE))
+        return load_identify(path)

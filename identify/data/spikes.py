@@ -8,8 +8,6 @@ some 250 samples around, whichever is larger.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +35,7 @@ def spikes(t: Array, values: NDArray[np.floating]) -> NDArray[np.bool_]:
     wide = np.concatenate([[0], np.cumsum(steps > BESIDE * np.median(steps))])
     together = wide[2 * REACH :] == wide[: -2 * REACH]  # no gap among the seven
     for column in np.asarray(values).T:
-        x = np.asarray(column, dtype=np.float64)
+        x = np.ascontiguousarray(column, dtype=np.float64)
         off = np.abs(x[REACH:-REACH] - 0.5 * (x[: -2 * REACH] + x[2 * REACH :]))
         usual = np.maximum(_usual(off), _quantum(x))
         far = off > SPIKE * usual
@@ -69,13 +67,12 @@ def _abrupt(around: Array, away: Array) -> NDArray[np.bool_]:
 
 def _usual(off: Array) -> Array:
     """The usual deviation at each sample (M,): of its block and the two beside it, or of all, the larger, (M,)."""
-    count = -(-len(off) // BLOCK)
-    ends = np.linspace(0, len(off), count + 1).astype(int)
-    levels = np.array([_lower_mean(off[a:b]) for a, b in pairwise(ends)])
+    size = min(BLOCK, len(off))
+    levels = _lower_mean(off[: len(off) // size * size].reshape(-1, size))
     padded = np.pad(levels, 1, mode="edge")
     local = np.maximum(np.maximum(padded[:-2], padded[2:]), levels)
-    usual: Array = np.maximum(np.repeat(local, np.diff(ends)), _lower_mean(off))
-    return usual
+    usual: Array = np.maximum(np.repeat(local, size), _lower_mean(off[None])[0])
+    return np.pad(usual, (0, len(off) - len(usual)), mode="edge")
 
 
 def _quantum(x: Array) -> float:
@@ -84,7 +81,8 @@ def _quantum(x: Array) -> float:
     return float(np.min(steps, initial=np.inf, where=steps > 0)) if steps.any() else 0.0
 
 
-def _lower_mean(values: Array) -> float:
-    """Mean of the lower four fifths."""
-    kept = max(1, int(LOWER * len(values)))
-    return float(np.partition(values, kept - 1)[:kept].mean())
+def _lower_mean(values: Array) -> Array:
+    """Mean of the lower four fifths of every row of (R, M), shape (R,)."""
+    kept = max(1, int(LOWER * values.shape[1]))
+    mean: Array = np.partition(values, kept - 1, axis=1)[:, :kept].mean(axis=1)
+    return mean

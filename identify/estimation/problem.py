@@ -12,7 +12,7 @@ robot's parameters, for comparing numbers of different units; `metric` is a root
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
@@ -33,6 +33,9 @@ from heft.identify.bodies.prior_spread import PriorSpread, body_metric
 from heft.identify.bodies.pseudo_inertia import second_moment_about_com
 from heft.identify.errors import ParameterError, ProblemError
 from heft.identify.estimation.carried import Carried, Shared
+from heft.identify.estimation.constraints.declared import declared
+from heft.identify.estimation.constraints.equalities import Equalities
+from heft.identify.estimation.constraints.own import ConstraintFunction, OwnConstraints, own_constraints
 from heft.identify.estimation.prior import PriorLike, prior_of
 from heft.identify.information.reduction import Information
 from heft.identify.robot import Robot
@@ -123,7 +126,7 @@ class Problem:
     also where no bound is meant (default: the boxes). `weighting` is `joint` (weights by each joint's own residual),
     `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor says about a part of a link.
     `inflation` is the variance of what rows tell over that of independent ones: residuals that resemble their
-    neighbours tell less.
+    neighbours tell less. `declared` is what the robot's file knows exactly, `own` what the user demands beyond it.
     """
 
     information: Information
@@ -139,6 +142,8 @@ class Problem:
     spread: PriorSpread = field(default_factory=PriorSpread)
     carried: Carried | None = None
     inflation: float = 1.0
+    declared: Equalities | None = None
+    own: OwnConstraints | None = None
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -171,25 +176,53 @@ class Problem:
         prior: PriorLike = None,
         bounds: Bounds | None = None,
         weighting: Weighting | Array = "joint",
+        constraints: ConstraintFunction | None = None,
     ) -> Problem:
         """The problem of a robot and its reduced data; arguments as of `heft.identify.fit.fit`."""
+        layout, known = Layout(robot.parameter_names), prior_of(robot, prior)
         return cls(
             information=information,
             base=base_parameters(robot),
-            layout=Layout(robot.parameter_names),
+            layout=layout,
             level=level,
-            prior=prior_of(robot, prior),
+            prior=known,
             boxes=robot.boxes,
             extents=robot.extents,
             bounds=Bounds(total_mass=robot.total_mass) if bounds is None else bounds,
             weighting=weighting,
             spread=robot.spread,
+            declared=declared(robot, known),
+            own=None if constraints is None else own_constraints(layout, constraints),
         )
 
     @property
     def joints(self) -> int:
         """Number of joints with data."""
         return len(self.information.rows)
+
+    @cached_property
+    def equalities(self) -> Equalities:
+        """Linear equalities A d = b between the parameters: of the robot's file, then of the user. May be none."""
+        known = self.declared or Equalities.none(len(self.layout))
+        return known if self.own is None else known.and_also(self.own.equalities)
+
+    @property
+    def demands(self) -> tuple[str, ...]:
+        """Names of all constraints beside bounds and consistency."""
+        return (*self.equalities.distinct, *(() if self.own is None else self.own.constraints))
+
+    @property
+    def modelled(self) -> bool:
+        """Whether the user demands what only cvxpy can state."""
+        return self.own is not None and not self.own.linear
+
+    def demanding(self, name: str) -> Problem:
+        """The same problem with one of its `demands` alone."""
+        return replace(
+            self,
+            declared=(self.declared or Equalities.none(len(self.layout))).only(name),
+            own=None if self.own is None else self.own.only(name),
+        )
 
     @property
     def weighted_by_noise(self) -> bool:

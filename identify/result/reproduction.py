@@ -10,11 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from heft.daq.recording import Recording
 from heft.identify.certainty.bootstrap import Bootstrap
 from heft.identify.data import KnownLoad
 from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION
 from heft.identify.errors import DataError, ResultError
+from heft.identify.estimation.estimators import Method
 from heft.identify.result import Result, load
 from heft.identify.result.provenance import RecordingOrigin
 from heft.identify.robot.regressor import Drives
@@ -84,6 +87,10 @@ def reproduce(
     same = [_find(origin, recordings, path.parent, opened) for origin in origins]
     uses = [origin.use for origin in origins]
     configuration = before.provenance.configuration
+    if own := configuration.get("own_constraints"):
+        raise ResultError(
+            f"{path}: made with constraints of one's own ({'; '.join(own)}); reproduce it where their function is"
+        )
     replicates = configuration.get("bootstrap", 0)
     loads = {
         one: KnownLoad.from_numbers(origin.load)
@@ -94,8 +101,9 @@ def reproduce(
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
         robot=before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),
-        method=before.method,
+        method=Method(before.method, configuration["options"], _weighting(configuration["weighting"])),
         level=before.level,
+        settings=configuration.get("settings", {}),
         common=configuration.get("common", ()),
         loads=loads,
         validate=[one for one, use in zip(same, uses, strict=True) if use == VALIDATION],
@@ -111,6 +119,10 @@ def reproduce(
         tuple(one for one in every if not one.place.startswith(VERSIONS)),
         tuple(one for one in every if one.place.startswith(VERSIONS)),
     )
+
+
+def _weighting(said: str | list[float]) -> Any:
+    return said if isinstance(said, str) else np.array(said)
 
 
 def differences(before: Any, now: Any, place: str = "") -> Iterator[Difference]:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from heft.daq.config.constraints import ConstraintsConfig
 from heft.daq.config.robot import JointConfig, RobotConfig
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import LINK_TERMS
 from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.errors import ModelError
+from heft.identify.robot.constraints import RobotConstraints
 from heft.identify.robot.dh import dh_tree
 from heft.identify.robot.limits import Limits
 from heft.identify.robot.model_file import ModelFile, read_mjcf_gravity, read_model
@@ -138,6 +140,7 @@ def from_config(config: RobotConfig) -> Description:
         "shapes": {} if file is None else file.shapes,
         **{role: _frame(config, file, role) for role in ("flange", "sensor", "hand")},
         "spread": PriorSpread(**config.prior_spread.model_dump()),
+        "constraints": _constraints(config.constraints),
         "model": None if file is None else ModelText.read(config.model_file, config.locked),
     }
     if file is None:
@@ -180,6 +183,17 @@ def _prior(
         for term, value in zip(LINK_TERMS, ten.tolist(), strict=True)
     }
     return np.array([known.get(name, 0.0) for name in Regressor(links, tree, drives).names])
+
+
+def _constraints(config: ConstraintsConfig) -> RobotConstraints:
+    weighed = config.total_mass
+    return RobotConstraints(
+        total_mass=None if weighed is None else (weighed.value, weighed.std),
+        equal=config.equal,
+        pinned=config.pinned,
+        mirrored=tuple((*pair.links, pair.normal) for pair in config.mirrored),
+        com_on_line={link: (line.point, line.direction) for link, line in config.com_on_line.items()},
+    )
 
 
 def _dh_links(tree: Tree) -> tuple[str, ...]:

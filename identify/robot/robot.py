@@ -15,6 +15,7 @@ from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.parameters import Layout
 from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.errors import ModelError
+from heft.identify.robot.constraints import RobotConstraints
 from heft.identify.robot.extents import link_extents
 from heft.identify.robot.limits import Limits
 from heft.identify.robot.model_text import ModelText
@@ -41,6 +42,7 @@ class Robot:
     flange, sensor, hand  names in `frames`: where payloads are reported, the wrist sensor, what holds them
     spread                how far the true robot may be from `prior`
     model                 the URDF or MJCF file that it was read from, or None
+    constraints           what is known exactly of its links, beside all this
     """
 
     name: str
@@ -60,6 +62,7 @@ class Robot:
     hand: str | None = None
     spread: PriorSpread = field(default_factory=PriorSpread)
     model: ModelText | None = None
+    constraints: RobotConstraints = field(default_factory=RobotConstraints)
 
     def __post_init__(self) -> None:
         n = len(self.tree)
@@ -79,6 +82,7 @@ class Robot:
             )
         for name in ("boxes", "shapes"):
             object.__setattr__(self, name, {link: frozen(box) for link, box in getattr(self, name).items()})
+        self.constraints.checked(self.name, self.links)
         if self.drives.uses_load and self.prior is None:
             raise ModelError(
                 "load_friction takes the load from a prior, and there is none; give the links' masses"
@@ -222,6 +226,7 @@ class Robot:
             "hand": self.hand,
             "spread": asdict(self.spread),
             "model": None if self.model is None else self.model.to_dict(),
+            **({"constraints": self.constraints.to_dict()} if self.constraints else {}),
         }
 
     @classmethod
@@ -239,5 +244,8 @@ class Robot:
                 "frames": {name: (link, frozen(place)) for name, (link, place) in data["frames"].items()},
                 "spread": PriorSpread(**data["spread"]),
                 "model": None if model is None else ModelText.from_dict(model),
+                "constraints": RobotConstraints.from_dict(data["constraints"])
+                if "constraints" in data
+                else RobotConstraints(),
             }
         )

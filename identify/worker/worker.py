@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from heft.daq.bus.endpoint import Endpoint
@@ -71,6 +72,7 @@ class Worker:
 
     name     under which it is known on the bus
     robot    to identify; None: the one that travels with the session
+    settings beside method and level (`heft.identify.settings`); what is not set is the session's
     gone_s   no answer for so long: the acquisition has died
     begin    called with every session that is followed
     """
@@ -83,8 +85,9 @@ class Worker:
         *,
         name: str = "worker",
         robot: Robot | None = None,
-        method: str = "sdp",
-        level: Level = "full",
+        method: str | None = None,
+        level: Level | None = None,
+        settings: Mapping[str, Any] = MappingProxyType({}),
         gone_s: float = 10.0,
         begin: Callable[[SessionInfo], None] | None = None,
     ) -> None:
@@ -94,7 +97,8 @@ class Worker:
         self._name = name
         self._robot = robot
         self._method = method
-        self._level: Level = level
+        self._level: Level | None = level
+        self._settings = settings
         self._gone_s = gone_s
         self._begin = begin
 
@@ -132,8 +136,8 @@ class Worker:
             self._folder(session),
             self._clock,
             robot=self._robot,
-            method=self._method,
-            level=self._level,
+            method=self._method or "sdp",
+            level=self._level or "full",
             gone_s=self._gone_s,
         )
         ended = await follower.follow()
@@ -160,7 +164,11 @@ class Worker:
 
     def _identify(self, path: Path) -> Result:
         return identify_recordings(
-            [Recording.open(path)], robot=self._robot, method=self._method, level=self._level
+            [Recording.open(path)],
+            robot=self._robot,
+            method=self._method,
+            level=self._level,
+            settings=self._settings,
         )
 
     def _write(self, result: Result, folder: Path) -> None:

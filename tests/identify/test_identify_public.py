@@ -17,7 +17,9 @@ def test_public_names() -> None:
         "Robot",
         "Signals",
         "base_parameters",
+        "check_base",
         "consistency",
+        "correct_base",
         "fit",
         "load",
     ]

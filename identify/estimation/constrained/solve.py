@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import scipy.sparse as sp
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.cone import ConeProgram, InfeasibleError
-from heft.identify.errors import ProblemError, SolverError
+from heft.identify.bodies.cone import ConeProgram, InfeasibleError, Solution
+from heft.identify.errors import SolverError
+from heft.identify.estimation.constrained.blame import InfeasibleProblemError
 from heft.identify.estimation.constrained.feasible_set import FeasibleSet
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.problem import Problem
 
-__all__ = ["solve"]
+__all__ = ["Program", "solve"]
 
 UNITS = (1.0, 30.0, 1e3, 3e4)  # standard deviations; data that are far outside the set need a larger one
 
 
+class Program(Protocol):
+    """What `build` makes: its first variables are the target's coordinates x."""
+
+    def solve(self) -> Solution:
+        """The optimum; `InfeasibleError` with a certificate, `SolverError` where it was not reached."""
+
+
 def solve(
-    problem: Problem, target: Target, build: Callable[[Target, float], ConeProgram]
+    problem: Problem, target: Target, build: Callable[[Target, float], Program]
 ) -> tuple[Array, dict[str, float]]:
     """Parameters d* + T x of the program that `build` makes of the target, consistent by their eigenvalues.
 
@@ -43,7 +52,7 @@ def solve(
 
 
 def _check_bounds(problem: Problem) -> None:
-    """`ProblemError` where no parameters satisfy all bounds, whatever the data say."""
+    """`InfeasibleProblemError` where no parameters satisfy all bounds, whatever the data say."""
     program = ConeProgram(len(problem.layout))
     program.quadratic(2 * sp.identity(len(problem.layout)))
     FeasibleSet(problem).demand(program, problem.metric, problem.start)
@@ -55,8 +64,8 @@ def _check_bounds(problem: Problem) -> None:
         return
 
 
-def _excluding(problem: Problem) -> ProblemError:
-    return ProblemError(
+def _excluding(problem: Problem) -> InfeasibleProblemError:
+    return InfeasibleProblemError(
         f"no robot at level {problem.level} satisfies all bounds ({problem.bounds}); loosen the one that "
         "is wrong: compare the total mass with the masses' sum, and boxes with the link frames"
     )

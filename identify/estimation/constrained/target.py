@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.estimation.constraints.equalities import Equalities
 from heft.identify.estimation.least_squares import RANK_TOLERANCE, least_sigma
 from heft.identify.estimation.problem import Problem
 
@@ -48,10 +49,26 @@ class Target:
         e = LEAST_PRIOR_WEIGHT if problem.prior is None else max(prior_weight, LEAST_PRIOR_WEIGHT)
         stiffness = values**2 + e
         step = V.T @ (values / stiffness * (U.T @ (z - R @ problem.start)))
-        return cls(
+        target = cls(
             best=problem.start + problem.metric @ step,
             spread=np.asarray(problem.metric @ V.T / np.sqrt(stiffness), dtype=np.float64),
         )
+        return target.given(problem.equalities, problem.scales) if len(problem.equalities) else target
+
+    def given(self, equalities: Equalities, scales: Array) -> Target:
+        """f on the parameters that fulfil `equalities`: data without noise. What they rule out has no spread.
+
+        scales   how large each parameter is, shape (p,)
+        """
+        point, null = equalities.solutions(self.best, scales)
+        measured = equalities.measured
+        rows = np.vstack([np.linalg.solve(self.spread, null), measured.rows @ null / measured.std[:, None]])
+        off = np.linalg.solve(self.spread, point - self.best)
+        off = np.concatenate([off, (measured.rows @ point - measured.values) / measured.std])
+        Q, R = np.linalg.qr(rows)
+        spread = np.zeros_like(self.spread)
+        spread[:, : null.shape[1]] = null @ np.linalg.inv(R)
+        return Target(point - spread[:, : null.shape[1]] @ (Q.T @ off), spread)
 
     def in_units(self, unit: float) -> Target:
         """The same with x in larger units: f = f* + unit^2 |x|^2."""

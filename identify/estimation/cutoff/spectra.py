@@ -95,7 +95,7 @@ def estimate_spectra(
     wide = Processing(cutoff_hz=min(UNTOUCHED * ABOVE * highest_hz, 0.4 * rate_hz))
     windows: list[RowBlock] = []
     still = np.all([survey(robot, data, guess).still for data in datasets], axis=0)
-    for part in _parts(datasets):
+    for part in _parts(datasets, _shortest_s(wide, rate_hz)):
         try:
             surveyed = survey(robot, part, guess)
             holes = _holes(part.t, 0.5 / wide.cutoff_hz)
@@ -147,12 +147,19 @@ def estimate_spectra(
     )
 
 
-def _parts(datasets: Sequence[Dataset]) -> Iterator[Dataset]:
-    """Stretches of at most PART_S, evenly over all data; all of it where that is less."""
+def _shortest_s(processing: Processing, rate_hz: float) -> float:
+    """Seconds that leave one and a half of the shortest windows between the filters' ends."""
+    ends = 2 * processing.differentiator(rate_hz).half + len(processing.taps(rate_hz))
+    return (1.5 * SHORTEST * processing.decimation(rate_hz) + ends) / rate_hz
+
+
+def _parts(datasets: Sequence[Dataset], shortest_s: float) -> Iterator[Dataset]:
+    """Stretches of PART_S, or what a window needs, evenly over all data; fewer, or all of it, where that is less."""
     ends = np.cumsum([data.duration_s for data in datasets])
-    length = min(PART_S, float(ends[-1]) / PARTS)
-    for k in range(PARTS):
-        at = (k + 0.5) * float(ends[-1]) / PARTS
+    count = max(1, min(PARTS, int(ends[-1] / shortest_s)))
+    length = min(max(PART_S, shortest_s), float(ends[-1]) / count)
+    for k in range(count):
+        at = (k + 0.5) * float(ends[-1]) / count
         number = int(np.searchsorted(ends, at))
         data = datasets[number]
         middle = float(data.t[0]) + at - (float(ends[number]) - data.duration_s)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +28,13 @@ class Estimator:
     summary       one line
     feasible      its parameters are consistent at the problem's level, whatever the data
     wrist_limit   it also keeps what a wrist sensor carries a possible part of its link
+    constraints   it also heeds constraints of one's own (docs/constraints.md)
     """
 
     summary: str
     feasible: bool = False
     wrist_limit: bool = False
+    constraints: bool = False
 
 
 ESTIMATORS = {
@@ -44,7 +46,9 @@ ESTIMATORS = {
     "essential": Estimator("closest to the prior, changing essential parameters alone (002)"),
     "check": Estimator("least squares, and whether it is feasible (003)"),
     "correct": Estimator("least squares, then the closest feasible vector (003)", feasible=True),
-    "sdp": Estimator("least squares inside the feasible set (003)", feasible=True, wrist_limit=True),
+    "sdp": Estimator(
+        "least squares inside the feasible set (003)", feasible=True, wrist_limit=True, constraints=True
+    ),
     "masspoint": Estimator("mass points in the links' boxes (000)", feasible=True),
     "manifold": Estimator("least squares on the manifold of possible bodies (001)", feasible=True),
     "recursive": Estimator("on-line least squares with forgetting (004)"),
@@ -74,5 +78,12 @@ def estimate(problem: Problem, method: str, **options: Any) -> Estimate:
     for name in options:
         if name not in known:
             raise ProblemError(f"{method} has no option {name!r}; it has {', '.join(known) or 'none'}")
-    answer: Estimate = function(problem, **options)
+    heedless = bool(problem.demands) and not ESTIMATORS[method].constraints
+    if heedless and problem.own is not None:
+        able = ", ".join(name for name, one in ESTIMATORS.items() if one.constraints)
+        raise ProblemError(f"{method} takes no constraints of one's own; use {able}, or leave them out")
+    answer: Estimate = function(replace(problem, declared=None) if heedless else problem, **options)
+    if heedless:
+        said = f"{method} does not heed the constraints of the robot's file: {'; '.join(problem.demands)}; use sdp"
+        answer = replace(answer, warnings=(*answer.warnings, said))
     return answer

@@ -27,13 +27,14 @@ class Feasibility:
     """Whether standard parameters in the set of `level` exist for a base vector.
 
     `parameters`, shape (p,), are such parameters, the closest to the prior; or, for an infeasible vector,
-    those of the closest feasible one, at `distance` in base space (SI units; 0 if feasible).
+    those of the closest feasible one, at `distance` in base space (SI units; 0 if feasible). `base` is theirs.
     """
 
     level: Level
     ok: bool
     distance: float
     parameters: Array
+    base: Array
 
 
 def check(problem: Problem) -> Estimate:
@@ -59,9 +60,10 @@ def check_base(problem: Problem, base: ArrayLike, margin: Margin = DEFAULT_MARGI
     FeasibleSet(problem, margin).demand(program, space.null, space.best)
     try:
         x = program.solve().x[: space.null.shape[1]]
-        return Feasibility(problem.level, True, 0.0, np.asarray(space.best + space.null @ x))
+        parameters = np.asarray(space.best + space.null @ x)
+        return Feasibility(problem.level, True, 0.0, parameters, problem.base.matrix @ parameters)
     except SolverError as exc:  # infeasible, or so near the border that the distance must decide
         parameters, distance = correct_base(problem, base, margin)
         near = distance <= SAME * float(np.linalg.norm(np.asarray(base)))
         ok = near and not isinstance(exc, InfeasibleError)
-        return Feasibility(problem.level, ok, distance, parameters)
+        return Feasibility(problem.level, ok, distance, parameters, problem.base.matrix @ parameters)

@@ -11,8 +11,10 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.cone import ConeProgram, svec
 from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS, pseudo_inertia, transform_matrix
 from heft.identify.errors import ProblemError
+from heft.identify.estimation.constrained.blame import InfeasibleProblemError, blamed
 from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, FeasibleSet, Margin
-from heft.identify.estimation.constrained.solve import solve
+from heft.identify.estimation.constrained.second_opinion import differing, opinions
+from heft.identify.estimation.constrained.solve import Program, solve
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.least_squares import weights_of
@@ -30,6 +32,7 @@ def sdp(
     prior: Literal["euclidean", "logdet"] = "euclidean",
     margin: float = DEFAULT_MARGIN.relative,
     prior_weight: float = 1.0,
+    second_opinion: bool = False,
 ) -> Estimate:
     """The consistent parameters that data and prior make most probable (`Target`), by one cone program.
 
@@ -38,8 +41,10 @@ def sdp(
     margin         relative to each link's mass and size
     prior_weight   times what the prior's spread says; 0: least squares inside the feasible set (003, Eq. 74), and the
                    prior only where every fit is alike
+    second_opinion solve it through cvxpy, too, and compare
 
-    Without a prior the most compact robot is taken among those that fit alike.
+    Without a prior the most compact robot is taken among those that fit alike. Constraints of one's own
+    that are no linear equalities are solved through cvxpy.
     """
     if prior not in ("euclidean", "logdet"):
         raise ProblemError(f"sdp: no prior {prior!r}; there are euclidean and logdet")
@@ -50,7 +55,14 @@ def sdp(
     divergence = prior_weight if prior == "logdet" else 0.0
     target = Target.of(problem, weights, BESIDE if divergence else prior_weight)
 
-    def build(target: Target, unit: float) -> ConeProgram:
+    def modelled(target: Target, unit: float) -> Program:
+        from heft.identify.estimation.constrained.modelled import ModelledProgram  # imports cvxpy
+
+        return ModelledProgram.of(feasible, target, unit, divergence)
+
+    def build(target: Target, unit: float) -> Program:
+        if problem.modelled:
+            return modelled(target, unit)
         program = ConeProgram(len(problem.layout))
         program.quadratic(2 * sp.identity(len(problem.layout)))
         if divergence:
@@ -58,11 +70,25 @@ def sdp(
         feasible.demand(program, target.spread, target.best, unit)
         return program
 
-    parameters, facts = solve(problem, target, build)
+    try:
+        parameters, facts = solve(problem, target, build)
+    except InfeasibleProblemError as exc:
+        raise blamed(
+            problem, exc, lambda one: sdp(one, prior=prior, margin=margin, prior_weight=prior_weight)
+        ) from exc
+    second, notes = {}, ()  # type: dict[str, float], tuple[str, ...]
+    if second_opinion and problem.modelled:
+        notes = (
+            "no second opinion: with constraints of one's own the problem is solved through cvxpy alone",
+        )
+    elif second_opinion:
+        second = opinions(problem, target, parameters, modelled)
+        notes = differing(second)
     if problem.prior is None:
         parameters, more = _compact(problem, feasible, target, parameters)
         facts = {name: value + more[name] for name, value in facts.items()}
-    return Estimate.of(problem, "sdp", parameters, weights, facts=facts | {"prior_weight": prior_weight})
+    facts |= {"prior_weight": prior_weight, **second}
+    return Estimate.of(problem, "sdp", parameters, weights, facts=facts, warnings=notes)
 
 
 def _compact(
@@ -72,7 +98,8 @@ def _compact(
 
     Minimises the sum over links of m + tr(Sigma) / size^2, with Sigma about the middle of the link's extent.
     """
-    least = float(np.linalg.norm(np.linalg.solve(target.spread, fittest - target.best)))
+    x = np.linalg.lstsq(target.spread, fittest - target.best)[0]
+    least = float(x @ x) + (0.0 if problem.own is None else problem.own.penalty)
     p = len(problem.layout)
     small = np.zeros(p)
     for link in problem.layout.links:
@@ -81,11 +108,15 @@ def _compact(
         trace = (away[4] + away[6] + away[9]) / 2
         small[problem.layout.link(link)] = np.eye(10)[0] + trace / problem.sizes[link] ** 2
 
-    def build(target: Target, unit: float) -> ConeProgram:
+    def build(target: Target, unit: float) -> Program:
+        reach = np.sqrt(least + ALIKE) / unit
+        if problem.modelled:
+            from heft.identify.estimation.constrained.modelled import ModelledProgram  # imports cvxpy
+
+            return ModelledProgram.of(feasible, target, unit, compact=(small, reach))
         program = ConeProgram(p)
         program.linear(small @ target.spread / unit, slice(0, p))
         feasible.demand(program, target.spread, target.best, unit)
-        reach = np.sqrt(least**2 + ALIKE) / unit
         program.second_order(np.vstack([np.zeros(p), np.eye(p)]), np.append(reach, np.zeros(p)))
         return program
 

@@ -152,3 +152,23 @@ def test_what_is_no_spike() -> None:
         np.zeros((len(T), 1)),
     ):
         assert not spikes(T, values).any()
+
+
+def test_a_wrench_is_cleaned_for_itself() -> None:
+    q, tau = arrays()
+    wrench = np.random.default_rng(3).standard_normal((len(T), 6))
+    wrench[10:20] = np.nan
+    wrench[500, 2], wrench[900, 4] = np.inf, 1e6
+    data = Dataset.from_arrays(T, q, tau, wrench=wrench)
+    assert len(data) == len(T)
+    assert data.wrench is not None
+    assert set(np.flatnonzero(np.isnan(data.wrench).any(axis=1))) == {*range(10, 20), 500, 900}
+    assert data.notes == ("2 samples of wrench are left out: spikes, or not finite",)
+    assert wrench[900, 4] == 1e6  # the caller's own stays
+
+
+def test_the_account_adds_up_in_parts_too() -> None:
+    q, tau = arrays()
+    tau[[100, 3000]] = 1e6
+    for part in (Dataset.from_arrays(T, q, tau), *Dataset.from_arrays(T, q, tau).split(0.67)):
+        assert sum(part.sent.values()) - sum(part.removed.values()) == len(part)

@@ -50,14 +50,16 @@ def write_session(robot: Robot) -> Callable[..., Path]:
         path: Path,
         seconds: float = 8.0,
         state: str = "done",
+        session: str = "",
         offset: float = 0.0,
         load: KnownLoad | None = None,
         heavier: tuple[float, float] | None = None,
     ) -> Path:
         """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s.
 
-        `offset` of all torques [N m]; `load` on the flange; `heavier`: from this time on [s] the last link
-        weighs this much of what it did.
+        session   the session's file, where one is to travel inside
+        offset    of all torques [N m]; `load` on the flange
+        heavier   from this time on [s] the last link weighs this much of what it did
         """
         names, n = robot.joints, len(robot.joints)
         motion = Stream(
@@ -82,6 +84,8 @@ def write_session(robot: Robot) -> Callable[..., Path]:
             writer = Writer(raw, 77)
             for name, file in FILES.items():
                 writer.attach(name, "text/plain", 0, (CONFIGS / "robots" / file).read_bytes())
+            if session:
+                writer.attach("configuration/session.yaml", "text/plain", 0, session.encode())
             for stream in tables:
                 writer.describe(stream)
             events = [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heft.identify import Dataset, Processing, Result, Robot, Signals, fit
-from heft.identify.estimation.cutoff import Tradeoff, choose
+from heft.identify.estimation.cutoff import Tradeoff, choice, choose
 from heft.identify.estimation.cutoff.spectra import PART_S, PARTS, estimate_spectra
 
 ROWS = [{"alpha": -np.pi / 2, "a": 0.0, "d": 0.1}, {"alpha": 0.0, "a": 0.4, "d": 0.0}]
@@ -124,20 +124,25 @@ def test_a_long_session_is_looked_at_in_parts(robot: Robot, make: Make) -> None:
     assert again.to_dict() == found.to_dict()
 
 
-def test_too_short_to_look(robot: Robot, make: Make) -> None:
-    """A safe value from the motion alone, and a word about it."""
-    processing, found = choose(robot, [make(seconds=1.0)])
-    assert 5 < processing.cutoff_hz <= 40
+def test_too_full_of_gaps_to_look(robot: Robot, make: Make) -> None:
+    whole = make(seconds=20.0)
+    there = np.arange(len(whole)) % 200 < 120  # 80 ms of every 200 ms are lost
+    processing, found = choose(robot, [Dataset.from_arrays(whole.t[there], whole.q[there], whole.tau[there])])
+    assert 3 < processing.cutoff_hz <= 20
     assert found.cutoff_hz == processing.cutoff_hz
-    assert found.taken is None
-    assert found.reason.startswith("no look at other cut-offs: no stretch")
-    assert "safe value" in found.warnings[0]
-    result = fit(robot, make(seconds=1.0), "wls")
-    assert (
-        result.warnings[0].startswith(("the cut-off of", "standstill"))
-        or found.warnings[0] in result.warnings
-    )
+    assert (found.taken, found.spectrum) == (None, None)
+    assert found.reason == "no look at other cut-offs: gaps and the filters' ends leave nothing of the data"
     assert Tradeoff.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_a_look_that_fails_is_told(robot: Robot, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A safe value from the motion alone, and a word about it in the result."""
+    monkeypatch.setattr(choice, "estimate_spectra", lambda *_: None)
+    result = fit(robot, make(seconds=10.0), "wls")
+    assert result.tradeoff is not None
+    assert result.tradeoff.reason.startswith("no look at other cut-offs: no stretch")
+    assert 5 < result.processing.cutoff_hz <= 20
+    assert any("20 Hz is a safe value from the motion alone: no look" in line for line in result.warnings)
 
 
 def test_a_given_one_that_has_no_others_says_why(robot: Robot, make: Make) -> None:
