@@ -92,7 +92,12 @@ def _friction_terms(value: Any) -> list[str]:
 
 
 def _friction(value: Any) -> Any:
-    return value if value in ("auto", "file") else _friction_terms(value)
+    if value in ("auto", "file"):
+        return value
+    try:
+        return _friction_terms(value)
+    except ValueError as exc:
+        raise ValueError(f"auto, file, or {exc}") from exc
 
 
 def _groups(value: Any) -> list[list[str]]:
