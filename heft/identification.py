@@ -13,9 +13,9 @@ from heft.daq.recording import Recording
 from heft.identify.certainty.bootstrap import Bootstrap
 from heft.identify.fit import identify_recordings
 from heft.identify.result import Result
-from heft.identify.result.report import Evidence, verdict, write_figures, write_report
+from heft.identify.result.report import Evidence, write_figures, write_report
 from heft.options import prepared
-from heft.terminal.model import describe_result
+from heft.terminal.model import describe_result, describe_verdict
 from heft.terminal.progress import progress_bars
 
 __all__ = ["identify_and_report", "present"]
@@ -60,8 +60,7 @@ def present(
     """Print the model that was written to `path`, and write its report beside it; a summary for JSON."""
     describe_result(result, path, console)
     evidence = Evidence.of_recordings(result, recordings, validate)
-    found = verdict(result, evidence)
-    console.print(f"verdict   {found.headline}", markup=False)
+    describe_verdict(result.verdict, console)
     report = write_report(result, path.with_name("report.html"), evidence)
     console.print(f"report    {report}", markup=False)
     drawn = write_figures(result, path.with_name("figures"), evidence) if figures else []
@@ -77,8 +76,9 @@ def present(
         "rank": result.rank,
         "condition_number": result.condition_number,
         "total_mass": result.total_mass,
+        "deflections": [one.to_dict() for one in result.deflections],
         "warnings": list(result.warnings),
-        "verdict": {"grade": found.grade, "headline": found.headline},
+        "verdict": result.verdict.to_dict(),
         "result": str(path),
         "report": str(report),
         **({"figures": [str(figure) for figure in drawn]} if figures else {}),

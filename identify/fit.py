@@ -12,7 +12,7 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from heft.identify.errors import DataError, ProblemError
+from heft.identify.errors import DataError, ProblemError, SolverError
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -81,8 +81,8 @@ def fit(
     prior: PriorLike = None,
     *,
     bounds: Bounds | None = None,
-    friction: Friction = "auto",
     constraints: ConstraintFunction | None = None,
+    friction: Friction = "auto",
     signals: Signals = Signals(),  # noqa: B008  frozen
     validate: Dataset | Sequence[Dataset] | None = None,
     bootstrap: Bootstrap | None = None,
@@ -97,10 +97,10 @@ def fit(
     prior       known parameters; None: the robot's own (see `heft.identify.estimation.prior.prior_of`). How far the
                 truth may be from them is the robot's `spread`
     bounds      on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
-    friction    `auto`: terms and velocities of each joint's friction are chosen from the data, where the robot's file
-                does not fix them; `file`: as the robot has them; or the terms of all joints, or of some by name
     constraints a function of the parameters as cvxpy expressions (`heft.identify.estimation.constraints.expressions`)
                 that returns constraints and convex penalties, on top of those of the robot's file
+    friction    `auto`: terms and velocities of each joint's friction are chosen from the data, where the robot's file
+                does not fix them; `file`: as the robot has them; or the terms of all joints, or of some by name
     signals     filter and derivatives in full, and a known delay of torques
     validate    data that the result is validated on and that the fit does not see
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
@@ -110,6 +110,8 @@ def fit(
 
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
+    from heft.identify.certainty.causes import find_causes
+    from heft.identify.certainty.findings import findings
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.estimation.alignment import align
@@ -133,7 +135,8 @@ def fit(
     given, robot = robot, with_friction(robot, friction)
 
     # Signals: cut-off, regression rows, delay of the torques.
-    processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
+    asked = _given_processing(cutoff_hz, signals.processing)
+    processing, tradeoff = choose(robot, datasets, asked, signals.common)
     processing = replace(processing, **signals.filter)
 
     def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
@@ -173,10 +176,15 @@ def fit(
     problem = replace(problem, inflation=scatter.inflation)
     alignment = replace(alignment, problem=problem)
 
-    answer = estimate(problem, method.name, **method.options)
+    try:
+        answer = estimate(problem, method.name, **method.options)
+    except SolverError as exc:
+        causes = find_causes(alignment.data, problem)
+        raise SolverError("; ".join([str(exc), *(one.text for one in causes[:1])])) from exc
     if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
         scatter = scatter_of(alignment, answer)
     assessment = assess(alignment, answer, scatter)
+    carried = problem.carried
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
         alignment = replace(alignment, problem=problem)
@@ -212,6 +220,13 @@ def fit(
         tradeoff=tradeoff,
         friction=chosen,
         wrist=hand,
+        findings=findings(
+            alignment,
+            answer,
+            assessment,
+            contradiction or ("" if hand is None else hand.doubt),
+            carried,
+        ),
     )
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
@@ -291,6 +306,7 @@ def identify_recordings(
         choices.prior,
         bounds=choices.bounds_of(),
         constraints=constraints,
+        friction=choices.friction,
         signals=Signals(delay_s=choices.delay_s, filter=choices.filter, common=tuple(common)),
         validate=unseen or None,
         bootstrap=bootstrap,

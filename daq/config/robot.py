@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from heft.daq.config.constraints import ConstraintsConfig
 from heft.daq.config.reader import Model, read
 from heft.daq.config.shipped import locate
+from heft.drivers.coupling import Coupling, motor_names
 
 __all__ = ["DhRow", "JointConfig", "LinkConfig", "PriorSpreadConfig", "RobotConfig", "load_robot"]
 
@@ -109,8 +111,9 @@ class RobotConfig(Model):
     (fingers). `terms` are the joint terms that are identified; with `friction: auto` further friction terms and the
     velocities of friction are chosen from the data where they predict better, with `file` all is as said here.
     `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the gear: theta = C q, joint
-    torque = C' motor torque. `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says
-    how far all of this may be off, `constraints` what is known exactly.
+    torque = C' motor torque; a drive then moves and measures a motor, which is called after its joint
+    (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says how far
+    all of this may be off, `constraints` what is known exactly.
     """
 
     path: Path
@@ -145,6 +148,26 @@ class RobotConfig(Model):
         if (self.model is None) == (self.dh is None):
             raise ValueError("give either `model` (a file) or `dh` (rows)")
         return self
+
+    @model_validator(mode="after")
+    def _motors_reach_joints(self) -> Self:
+        n = len(self.joints)
+        if self.coupling is not None:
+            if len(self.coupling) != n or any(len(row) != n for row in self.coupling):
+                raise ValueError(f"coupling: give {n} rows of {n} numbers, one row per motor")
+            if abs(np.linalg.det(np.array(self.coupling))) < 1e-9:
+                raise ValueError("coupling: cannot be inverted; the motors must reach every joint")
+        return self
+
+    @property
+    def motor_coupling(self) -> Coupling | None:
+        """How motors move the joints; None where each moves its own."""
+        return Coupling.of(self.coupling)
+
+    @property
+    def motors(self) -> tuple[str, ...]:
+        """Names of the motors in order: the joints' own where each moves one."""
+        return self.axes if self.motor_coupling is None else motor_names(self.axes)
 
     @property
     def model_file(self) -> Path:

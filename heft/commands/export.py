@@ -30,14 +30,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="model file to copy (default: the one the robot was read from)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="also a model that is not consistent at level full"
+        "--force",
+        action="store_true",
+        help="also a model that is not fit for use, or not consistent at level full",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write what is asked for; exit code 1 where the model should not be used and is not forced."""
+    """Write what is asked for; exit code 1 where it is a model that should not be used and is not forced."""
     asked: tuple[tuple[Format, Path | None], ...] = (("urdf", arguments.urdf), ("mjcf", arguments.mjcf))
     models = {format: path for format, path in asked if path is not None}
     if not models and arguments.csv is None and arguments.yaml is None:
@@ -46,11 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--into goes with one of --urdf and --mjcf")
     result = load(arguments.result)
     reasons = objections(result)
-    if reasons and models and not arguments.force:
+    if reasons and (models or arguments.yaml is not None) and not arguments.force:
         for reason in reasons:
             sys.stderr.write(f"heft export: {reason}; or say --force\n")
         return ExitCode.NO
-    said: dict[str, Any] = {"objections": list(reasons)}
+    said: dict[str, Any] = {"objections": list(reasons), "verdict": result.verdict.to_dict()}
     for format, path in models.items():
         export = export_model(result, path, format, into=arguments.into, force=arguments.force)
         said[format] = _summary(export)

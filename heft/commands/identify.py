@@ -17,10 +17,11 @@ from heft.identification import identify_and_report
 from heft.identify.bodies.consistency import Level
 from heft.identify.data.known_load import NUMBERS
 from heft.identify.estimation.estimators import ESTIMATORS
-from heft.identify.estimation.friction import FRICTION_TERMS
+from heft.identify.estimation.friction.choice import FRICTION_TERMS
 from heft.identify.fit import identify_recordings
 from heft.identify.information.fit_data import SHARED
 from heft.identify.robot import Robot
+from heft.identify.settings import Settings
 from heft.known_loads import known_loads
 from heft.options import add_settings, settings
 from heft.terminal.progress import progress_bars
@@ -48,12 +49,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--second-opinion", action="store_true", help="solve sdp a second time, through cvxpy, and compare"
     )
     parser.add_argument(
-        "--friction",
-        metavar="auto|file|TERMS",
-        help="auto: terms and velocities of each joint's friction from the data; file: as the robot's file says; or "
-        f"terms for all joints, as viscous,coulomb (of {', '.join(FRICTION_TERMS)}); as --set friction=...",
-    )
-    parser.add_argument(
         "--validate",
         type=Path,
         nargs="+",
@@ -76,6 +71,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar=f"[FILE=]{NUMBERS}",
         help="known load on the flange in a recording [kg, m, kg m2]: centre in the flange's frame, moments about it "
         "(default: a point); FILE where there are several",
+    )
+    parser.add_argument(
+        "--friction",
+        metavar="auto|file|TERMS",
+        help="auto: terms and velocities of each joint's friction from the data; file: as the robot's file says; or "
+        f"terms for all joints, as viscous,coulomb (of {', '.join(FRICTION_TERMS)}); default: the session's, or auto",
     )
     parser.add_argument(
         "--reproduce",
@@ -101,12 +102,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Identify, print the model, write result.json and report.html; exit code 1 where the model is not consistent."""
-    if arguments.friction is not None:
-        arguments.set = [*arguments.set, f"friction={arguments.friction}"]
+    """Identify, print the model, write result.json and report.html; exit code 1 where it is not fit for use."""
     chosen = settings(arguments)
     if arguments.second_opinion:
         chosen["method.second_opinion"] = True
+    if arguments.friction is not None:
+        chosen |= Settings.parse([f"friction={arguments.friction}"]).to_dict()
     if arguments.reproduce is not None:
         if chosen:
             arguments.usage_error("--reproduce makes a result with its own settings; leave --set out")
@@ -131,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         sys.stdout.write(json.dumps(summary) + "\n")
-    return ExitCode.DONE if result.consistent else ExitCode.NO
+    return ExitCode.NO if result.verdict.grade == "unfit" else ExitCode.DONE
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ from heft.daq.mqtt.session_report import SessionReport
 from heft.daq.session.outcome import Outcome
 from heft.daq.session.session import Session
 from heft.drivers.errors import HeftError
-from heft.exit_codes import of_error, of_state
+from heft.exit_codes import ExitCode, of_error, of_state
 from heft.interruption import immediate_interrupt
 from heft.options import add_settings, seed, settings, speed
 from heft.priority import ahead_of_others
@@ -83,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     if outcome.state is State.DONE and identify:
         try:
             report["identification"] = identification(outcome.file, out, failure, console, chosen)
+            if report["identification"]["verdict"]["grade"] == "unfit":
+                code = ExitCode.NO
         except HeftError as exc:  # the recording is good all the same
             report["identification"] = {"error": str(exc)}
             sys.stderr.write(f"heft run: recorded, but not identified: {exc}\n")

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from heft.identify.bodies.parameters import Layout
 from heft.identify.data import KnownLoad
 from heft.identify.data.account import GRID, USED
+from heft.identify.data.deflection import Deflection
 from heft.identify.estimation.cutoff import Tradeoff
 from heft.identify.result import Result
 from heft.identify.result.parameter_values import LinkParameters, Parameters
+from heft.identify.result.verdict import Verdict
 
-__all__ = ["describe_result"]
+__all__ = ["describe_result", "describe_verdict"]
+
+STYLES = {"good": "green", "care": "yellow", "unfit": "red"}
 
 
 def describe_result(result: Result, path: Path, console: Console) -> None:
@@ -55,11 +61,23 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
     else:
         console.print(f", validation on unseen motion {100 * result.validation.total:.2f} %")
     console.print(result.certainty, markup=False)
+    for deflection in result.deflections:
+        console.print(_bending(deflection), markup=False)
     if "bootstrap_replicates" in result.facts:
         console.print(_bootstrap(result), markup=False)
     for warning in result.warnings:
         console.print(f"[yellow]![/] {warning}", markup=True)
     console.print(f"result    {path}", markup=False)
+
+
+def describe_verdict(verdict: Verdict, console: Console) -> None:
+    """Grade and headline, then the reasons, worst first."""
+    style = STYLES[verdict.grade]
+    console.print(f"verdict   [{style}]{verdict.grade}[/]: {escape(verdict.headline)}")
+    for number, reason in enumerate(verdict.reasons, start=1):
+        console.print(
+            f"  {number:2d}. [{STYLES[reason.severity]}]{reason.severity}[/]  {escape(reason.text)}"
+        )
 
 
 def _cutoff(found: Tradeoff) -> str:
@@ -92,6 +110,19 @@ def _rows(result: Result) -> str:
     lost = [f"{n} {why}" for why, n in total.items() if n and why not in (GRID, USED)]
     text = f"rows {total[USED]} of {total[GRID]} used"
     return f"{text}; left out: {', '.join(lost)}" if lost else text
+
+
+def _bending(found: Deflection) -> str:
+    """How far the joints bend, those that visibly do with their stiffness."""
+    bends = [
+        f"{joint} {1e3 * rms:.2g} mrad rms (at most {1e3 * largest:.2g}, {stiffness:.3g} N m/rad)"
+        for joint, rms, largest, stiffness in zip(
+            found.joints, found.rms, found.largest, found.stiffness, strict=True
+        )
+        if isfinite(stiffness)
+    ]
+    said = ", ".join(bends) or f"at most {1e3 * max(found.largest):.2g} mrad, not with the torque"
+    return f"links against motors ({found.stream}): {said}"
 
 
 def _bootstrap(result: Result) -> str:

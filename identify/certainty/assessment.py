@@ -45,6 +45,7 @@ class Assessment:
     facts           numbers for the result, by name
     warnings        lines for the result
     contradiction   the warning where a wrist sensor contradicts the joints, empty where it does not
+    unmodelled      joints whose residuals are not noise
     """
 
     uncertainty: Uncertainty
@@ -53,6 +54,7 @@ class Assessment:
     facts: dict[str, float]
     warnings: tuple[str, ...]
     contradiction: str = ""
+    unmodelled: tuple[UnmodelledResidual, ...] = ()
     recordings: tuple[RecordingTerms, ...] = ()
 
     def checked_by(self, check: BootstrapCheck) -> Self:
@@ -94,6 +96,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
         facts=facts,
         warnings=(*lines, *intervals.warnings),
         contradiction=intervals.contradiction,
+        unmodelled=unmodelled,
         recordings=recordings,
     )
 

@@ -64,10 +64,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
         open_rows = np.zeros((0, width))
         for start in range(first * decimation - half, last * decimation + half + 1, length):
             stop = min(start + length, last * decimation + half + 1)
-            q, dq = data.motion(piece, step, start - motion.half, stop + motion.half)
-            position, velocity, acceleration = motion.apply(q)
-            if dq is not None:
-                velocity, acceleration, _ = motion.apply(dq)
+            position, velocity, acceleration = data.kinematics(piece, step, start, stop, motion)
             velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
             inner = data.torque(piece, step, start + lag, stop + lag)
             warmth = _warmth(robot, data, piece.start_s + step * np.arange(start, stop, dtype=np.float64))

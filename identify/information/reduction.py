@@ -201,8 +201,8 @@ def reduce(
     processing: Processing,
     surveyed: Survey | None = None,
     delay_s: float = 0.0,
-    memory_s: float = np.inf,
     known: Array | None = None,
+    memory_s: float = np.inf,
 ) -> Information:
     """The information in a dataset.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from heft.identify.certainty.assessment import Assessment
 from heft.identify.certainty.interval import Interval
+from heft.identify.certainty.reason import Reason
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
 from heft.identify.estimation.estimate import Estimate
@@ -47,6 +48,7 @@ def assemble(
     tradeoff: Tradeoff | None = None,
     friction: FrictionChoice | None = None,
     wrist: WristFindings | None = None,
+    findings: tuple[Reason, ...] = (),
 ) -> Result:
     """The result of an estimate and its assessment.
 
@@ -54,6 +56,7 @@ def assemble(
     tradeoff        what other cut-offs would have cost
     friction        that was chosen for each joint
     wrist           what the wrist sensor adds; None for a robot without one
+    findings        reasons against the answer that were found with the data
     """
     base, uncertainty = problem.base, assessment.uncertainty
     factor, _, _ = problem.stacked(np.ones(problem.joints))
@@ -81,8 +84,10 @@ def assemble(
         prior=problem.prior,
         delays={delay.stream: delay for delay in delays},
         recordings=assessment.recordings,
+        deflections=tuple(one.deflection for one in data.datasets if one.deflection is not None),
         intervals=assessment.intervals | ({} if wrist is None else dict(wrist.intervals)),
         feasible=estimate.feasible,
+        findings=findings,
         facts=assessment.facts
         | {name: value for name, value in estimate.facts.items() if not name.endswith("_s")},  # no clock time
         warnings=(

@@ -10,6 +10,7 @@ from heft.identify.bodies.consistency import Consistency, Level, consistency_of_
 from heft.identify.bodies.parameters import Layout
 from heft.identify.estimation.problem import link_sizes
 from heft.identify.result.parameter_values import Parameters
+from heft.identify.result.verdict import Verdict
 from heft.identify.robot import Robot
 
 __all__ = ["IdentifiedModel"]
@@ -41,6 +42,11 @@ class IdentifiedModel:
     def total_mass(self) -> float:
         """Of all links [kg]."""
         return self.parameters.total_mass
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether to use it, where somebody has judged it."""
+        return None
 
     def consistency(self, level: Level | None = None) -> Consistency:
         """Of the links, at the level that was asked for or at another."""

@@ -92,12 +92,12 @@ def reproduce(
             f"{path}: made with constraints of one's own ({'; '.join(own)}); reproduce it where their function is"
         )
     replicates = configuration.get("bootstrap", 0)
+    drives = configuration.get("drives")  # before friction was chosen
     loads = {
         one: KnownLoad.from_numbers(origin.load)
         for one, origin in zip(same, origins, strict=True)
         if origin.load is not None
     }
-    drives = configuration.get("drives")  # before friction was chosen
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
         robot=before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),

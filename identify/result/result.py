@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.interval import Interval
+from heft.identify.certainty.reason import Reason
 from heft.identify.certainty.recording_terms import RecordingTerms
 from heft.identify.data import Dataset, Processing, filtered_rows
+from heft.identify.data.deflection import Deflection
 from heft.identify.errors import HeftError, ResultError
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
@@ -31,6 +34,7 @@ from heft.identify.result.interval_summary import interval_summary
 from heft.identify.result.parameter_values import Parameters
 from heft.identify.result.provenance import Provenance
 from heft.identify.result.relative_error import RelativeError
+from heft.identify.result.verdict import Verdict, judge
 from heft.identify.robot import Robot
 
 __all__ = ["Prediction", "Result", "load"]
@@ -80,9 +84,11 @@ class Result(IdentifiedModel):
     recordings         what each of several recordings has of its own: torque offsets, delay, known load
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
+    deflections        how far encoders on the links differ from those on the motors, for each dataset that has both
     feasible           whether plain least squares was consistent by itself, where the method tests it
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
+    findings           reasons against the answer that were found with the data; `verdict` weighs them
     """
 
     base: BaseValues
@@ -97,10 +103,21 @@ class Result(IdentifiedModel):
     delays: Mapping[str, Delay] = field(default_factory=dict)
     recordings: tuple[RecordingTerms, ...] = ()
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    deflections: tuple[Deflection, ...] = ()
     validation: RelativeError | None = None
     feasible: bool | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    findings: tuple[Reason, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether to use it, and why not: see `docs/verdict.md`."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        return judge(self)
 
     @property
     def certainty(self) -> str:
@@ -215,7 +232,9 @@ class Result(IdentifiedModel):
             "rank": self.rank,
             "condition_number": self.condition_number if np.isfinite(self.condition_number) else None,
             "total_mass": self.total_mass,
+            "verdict": self.verdict.to_dict(),
             "warnings": list(self.warnings),
+            "findings": [one.to_dict() for one in self.findings],
             "parameters": self.layout.unpack(self.parameters.values),
             "prior": None if self.prior is None else self.layout.unpack(self.prior),
             "base": self.base.to_dict(),
@@ -223,6 +242,7 @@ class Result(IdentifiedModel):
             "intervals": {name: interval.to_dict() for name, interval in self.intervals.items()},
             "delays": {stream: delay.to_dict() for stream, delay in self.delays.items()},
             "recordings": [one.to_dict() for one in self.recordings],
+            "deflections": [one.to_dict() for one in self.deflections],
             "fit": self.fit.to_dict(),
             "validation": None if self.validation is None else self.validation.to_dict(),
             "weights": self.weights.tolist(),
@@ -262,6 +282,7 @@ class Result(IdentifiedModel):
                 intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
                 delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
                 recordings=tuple(RecordingTerms.from_dict(one) for one in data.get("recordings", ())),
+                deflections=tuple(Deflection.from_dict(one) for one in data.get("deflections", ())),
                 prior=None if data["prior"] is None else layout.pack(data["prior"]),
                 validation=None
                 if data["validation"] is None
@@ -269,6 +290,7 @@ class Result(IdentifiedModel):
                 feasible=data["feasible"],
                 facts=data["facts"],
                 warnings=tuple(data["warnings"]),
+                findings=tuple(Reason.from_dict(one) for one in data.get("findings", ())),
             )
         except (KeyError, TypeError, ValueError, IndexError) as exc:
             if isinstance(exc, HeftError):

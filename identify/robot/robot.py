@@ -193,6 +193,11 @@ class Robot:
         motor = np.asarray(current, dtype=np.float64) * (self.gear * self.torque_constant)
         return motor @ self.drives.coupling
 
+    def position_from_motors(self, angle: ArrayLike) -> Array:
+        """Joint positions [rad, m] from angles of motors before their gears [rad], both (T, n): C^-1 (angle / gear)."""
+        theta = np.asarray(angle, dtype=np.float64) / self.gear
+        return theta @ np.linalg.inv(self.drives.coupling).T
+
     def with_terms(self, terms: Sequence[str]) -> Robot:
         """The same robot with other terms, the same for all joints; what the prior says of terms that stay is kept."""
         return self.with_drives(replace(self.drives, joint_terms=(tuple(terms),) * len(self.joints)))

@@ -71,6 +71,24 @@ def test_a_model_that_could_not_exist(result: Result, tmp_path: Path, capsys) ->
     assert out.is_file()
 
 
+def test_a_model_that_is_not_fit_for_use_is_refused_and_says_so_where_it_is_forced(
+    result: Result, tmp_path: Path, capsys
+) -> None:
+    missed = replace(result.fit, per_joint=np.full(len(result.fit.rows), 0.69))
+    path = replace(result, fit=missed).save(tmp_path / "result.json")
+    outs = {kind: tmp_path / f"out.{kind}" for kind in ("urdf", "mjcf", "yaml")}
+    for kind, out in outs.items():
+        assert main(["export", str(path), f"--{kind}", str(out)]) == ExitCode.NO
+        assert "it misses 69.0 % of joint" in capsys.readouterr().err
+        assert not out.exists()
+        assert main(["export", str(path), f"--{kind}", str(out), "--force", "--json"]) == ExitCode.DONE
+        said = json.loads(capsys.readouterr().out)
+        assert said["verdict"]["grade"] == "unfit"
+        assert said["verdict"]["headline"] in out.read_text()
+    sidecar = json.loads((tmp_path / "out.urdf.json").read_text())
+    assert sidecar["verdict"] == said["verdict"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

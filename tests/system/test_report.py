@@ -13,7 +13,9 @@ from typing import Any, NoReturn
 import pytest
 
 from heft import identify
+from heft.daq.config.shipped import CONFIGS
 from heft.daq.recording import Recording
+from heft.exit_codes import ExitCode
 from heft.identify.data import from_recording
 from heft.identify.result.report import Evidence
 from heft.main import main
@@ -208,3 +210,30 @@ def test_compare_finds_the_recordings(folder: Path, tmp_path: Path, capsys: Any)
     said = json.loads(capsys.readouterr().out)
     assert said["relative_error"] == [[None, None], [None, None]]
     assert said["missing"] == ["short.mcap: not at hand"] * 2
+
+
+def test_a_robot_file_with_gravity_turned_is_told_and_refused(
+    folder: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """The same recording, an arm on a wall by mistake: exit code 1, the cause first, and no model without force."""
+    robot = tmp_path / "wam7.yaml"
+    for name, up, aside in (
+        ("wam7.yaml", "gravity: [0.0, 0.0, -9.81]", "gravity: [9.81, 0.0, 0.0]"),
+        ("wam7.xml", 'gravity="0 0 -9.81"', 'gravity="9.81 0 0"'),
+    ):
+        text = (CONFIGS / "robots" / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace(up, aside), encoding="utf-8")
+    (recording,) = folder.glob("*.mcap")
+    command = ["identify", str(recording), "--robot", str(robot), "--out", str(tmp_path / "out"), "--json"]
+    assert main(command) == ExitCode.NO
+    said = capsys.readouterr()
+    verdict = json.loads(said.out)["verdict"]
+    assert verdict["grade"] == "unfit"
+    assert verdict["reasons"][0]["id"] == "gravity-direction"
+    assert f"verdict   unfit: {verdict['headline']}" in said.err
+    assert f" 1. unfit  {verdict['reasons'][0]['text']}" in said.err
+    result = identify.load(tmp_path / "out" / "result.json")
+    assert result.verdict.to_dict() == verdict
+    export = ["export", str(tmp_path / "out" / "result.json"), "--urdf", str(tmp_path / "arm.urdf")]
+    assert main(export) == ExitCode.NO
+    assert "gravity" in capsys.readouterr().err

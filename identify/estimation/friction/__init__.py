@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from heft.identify.estimation.friction.choice import (
-    FRICTION_TERMS,
-    Friction,
-    FrictionChoice,
-    JointFriction,
-    with_friction,
-)
+from heft.identify.estimation.friction.choice import Friction, FrictionChoice, JointFriction, with_friction
 from heft.identify.estimation.friction.selection import choose_friction
 
-__all__ = [
-    "FRICTION_TERMS",
-    "Friction",
-    "FrictionChoice",
-    "JointFriction",
-    "choose_friction",
-    "with_friction",
-]
+__all__ = ["Friction", "FrictionChoice", "JointFriction", "choose_friction", "with_friction"]

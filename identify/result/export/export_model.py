@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,6 +58,12 @@ def objections(identified: IdentifiedModel) -> tuple[str, ...]:
         reasons.append(
             f"negative {', '.join(negative)}: friction would drive the joint; identify with --method sdp"
         )
+    verdict = identified.verdict
+    if verdict is not None and verdict.grade == "unfit":
+        worst = [one for one in verdict.reasons if one.severity == "unfit"]
+        reasons += [
+            one.text for one in worst if at_full.ok or one.id not in ("inconsistent", "inertia-matrix")
+        ]
     return tuple(reasons)
 
 
@@ -98,7 +105,7 @@ def export_model(
     draft = path.with_name(f".{path.stem}.draft{'.urdf' if format == 'urdf' else '.xml'}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(text.encode("utf-8"))
+        draft.write_bytes(_commented(text, identified).encode("utf-8"))
         difference = _checked(identified, draft, format, () if model is None else model.locked, writer.HELD)
         draft.replace(path)
     except OSError as exc:
@@ -107,6 +114,19 @@ def export_model(
         with suppress(OSError):
             draft.unlink(missing_ok=True)
     return Export(path, format, rest.write(sidecar, identified, path, difference), rest, difference)
+
+
+def _commented(text: str, identified: IdentifiedModel) -> str:
+    """The file with the verdict as a comment before its first element."""
+    if identified.verdict is None:
+        return text
+    said = f"Heft, verdict {identified.verdict.grade}: {identified.verdict.headline}"
+    while "--" in said:
+        said = said.replace("--", "- -")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    declared = re.match(r"\s*<\?xml[^>]*\?>[ \t]*(\r?\n)?", text)
+    start = declared.end() if declared else 0
+    return f"{text[:start]}<!-- {said} -->{newline}{text[start:]}"
 
 
 def _bodies(identified: IdentifiedModel, model: ModelText) -> dict[str, Array]:

@@ -47,6 +47,7 @@ class Omissions:
             "robot": identified.robot.name,
             "method": identified.method,
             "level": identified.level,
+            "verdict": None if identified.verdict is None else identified.verdict.to_dict(),
             "gravity": identified.robot.gravity.tolist(),
             "terms": list(self.terms),
             "smoothing_velocity": _by_joint(joints, drives.smoothing_velocity.tolist()),

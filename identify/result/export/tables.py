@@ -53,6 +53,11 @@ def write_yaml(identified: IdentifiedModel, path: Path | str) -> Path:
                 )
     lines = [
         f"# {identified.robot.name}, identified: method {identified.method}, level {identified.level}.",
+        *(
+            []
+            if identified.verdict is None
+            else [f"# Verdict {identified.verdict.grade}: {identified.verdict.headline}"]
+        ),
         "# Goes into the robot's file. Joint terms at the joint [kg m2, N m s/rad, N m, N m]; prior of a link:",
         "# mass [kg], first moment (3) [kg m], inertia about its frame xx xy yy xz yz zz [kg m2].",
         "joints:",

@@ -5,6 +5,5 @@ from __future__ import annotations
 from heft.identify.result.report.evidence import Evidence, Motion
 from heft.identify.result.report.figures import write_figures
 from heft.identify.result.report.page import write_report
-from heft.identify.result.report.verdict import Verdict, verdict
 
-__all__ = ["Evidence", "Motion", "Verdict", "verdict", "write_figures", "write_report"]
+__all__ = ["Evidence", "Motion", "write_figures", "write_report"]

@@ -18,7 +18,7 @@ from heft.identify.result.report.numbers import percent, plain
 from heft.identify.result.report.parameter_tables import parameters_section
 from heft.identify.result.report.recording_tables import notes_section, provenance_section, recordings_section
 from heft.identify.result.report.torques import residuals_section, torques_section
-from heft.identify.result.report.verdict import Verdict, prior_error, verdict
+from heft.identify.result.report.verdict import prior_error, scope
 
 __all__ = ["render", "write_report"]
 
@@ -58,7 +58,7 @@ def write_report(result: Result, path: Path | str, evidence: Evidence | None = N
 
 def render(result: Result, evidence: Evidence) -> str:
     """The page as text. Equal inputs give equal pages."""
-    judgement = verdict(result, evidence)
+    grade = result.verdict.grade
     sections = {name: render_section(result, evidence) for name, (_, render_section) in SECTIONS.items()}
     links = "".join(f'<a href="#{name}">{text(SECTIONS[name][0])}</a>' for name in sections if sections[name])
     scripts = "".join(f"<script>{_asset(name)}</script>" for name in SCRIPTS)
@@ -67,18 +67,26 @@ def render(result: Result, evidence: Evidence) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>{text(result.robot.name)}: {WORDS[judgement.grade].lower()} \u2013 Heft</title>"
+        f"<title>{text(result.robot.name)}: {WORDS[grade].lower()} \u2013 Heft</title>"
         f"<style>{_asset('report.css')}</style></head><body>"
         f'<header><p class="brand">Heft</p><h1>{text(result.robot.name)}</h1></header>'
-        f'<nav aria-label="Contents">{links}</nav><main>{_verdict(result, evidence, judgement)}'
+        f'<nav aria-label="Contents">{links}</nav><main>{_verdict(result, evidence)}'
         f"{''.join(sections.values())}</main>{scripts}</body></html>\n"
     )
 
 
-def _verdict(result: Result, evidence: Evidence, judgement: Verdict) -> str:
-    scope = "".join(
-        f"<div><dt>{text(topic)}</dt><dd>{text(said)}</dd></div>" for topic, said in judgement.scope
+def _verdict(result: Result, evidence: Evidence) -> str:
+    judgement = result.verdict
+    topics = "".join(
+        f"<div><dt>{text(topic)}</dt><dd>{text(said)}</dd></div>" for topic, said in scope(result, evidence)
     )
+    reasons = "".join(
+        f'<li class="{one.severity}"><b>{text(WORDS[one.severity].lower())}</b> {text(one.text)}.</li>'
+        for one in judgement.reasons
+    )
+    listed = f'<ol class="reasons">{reasons}</ol>' if reasons else ""
+    warnings = len(result.warnings)
+    counted = f"{warnings} warning{'' if warnings == 1 else 's'}" if warnings else "no warnings"
     tiles = "".join(
         f"<li><b>{text(value)}</b><span>{text(name)}</span><small>{text(more)}</small></li>"
         for name, value, more in _figures(result, evidence)
@@ -86,8 +94,9 @@ def _verdict(result: Result, evidence: Evidence, judgement: Verdict) -> str:
     return (
         f'<section id="verdict" class="verdict {judgement.grade}" aria-labelledby="verdict-title">'
         f'<p class="grade"><span aria-hidden="true">{SIGNS[judgement.grade]}</span> {WORDS[judgement.grade]}</p>'
-        f'<h2 id="verdict-title">{text(judgement.headline)}</h2></section>'
-        f'<ul class="tiles">{tiles}</ul><dl class="scope">{scope}</dl>'
+        f'<h2 id="verdict-title">{text(judgement.headline)}</h2>{listed}'
+        f'<p class="count">{counted}</p></section>'
+        f'<ul class="tiles">{tiles}</ul><dl class="scope">{topics}</dl>'
     )
 
 

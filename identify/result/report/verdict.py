@@ -1,9 +1,8 @@
-"""The verdict: one sentence, its grade, and what it covers. For someone who has read no paper."""
+"""What the verdict covers, in words for someone who has read no paper; the verdict itself is `Result.verdict`."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,13 +12,7 @@ from heft.identify.result.report.evidence import Evidence, Motion, Use
 from heft.identify.result.report.numbers import percent, plain, times
 from heft.identify.robot.base import base_parameters
 
-__all__ = ["Grade", "Verdict", "error_of", "prior_error", "verdict"]
-
-Grade = Literal["good", "care", "unfit"]
-#: Torque error on unseen motion: below the first a model is good, above the second it is not fit for use.
-GOOD, UNFIT = 0.05, 0.2
-#: Unseen motion predicted so many times worse than seen: the fit knows its data, not the arm.
-OVERFITTED = 2.5
+__all__ = ["error_of", "prior_error", "scope"]
 
 LEVELS = {
     "mass": "every link has a positive mass",
@@ -29,32 +22,14 @@ LEVELS = {
 }
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """`headline` is the sentence; `scope` says by topic what stands behind it, and what does not."""
-
-    grade: Grade
-    headline: str
-    scope: tuple[tuple[str, str], ...]
-
-
-def verdict(result: Result, evidence: Evidence) -> Verdict:
-    """Judge a result by its own numbers and by the data at hand."""
-    reasons = _unfit(result)
-    grade: Grade = "unfit" if reasons else "good"
-    if not reasons:
-        reasons = _care(result)
-        grade = "care" if reasons else "good"
-    return Verdict(
-        grade,
-        _headline(result, grade, reasons),
-        (
-            ("What was identified", _identified(result, evidence)),
-            ("Could it exist?", _consistent(result)),
-            ("How well does it predict?", _predicts(result, evidence)),
-            ("How sure are the numbers?", re.sub(r"\+- ?", "\u00b1\u202f", result.certainty)),
-            ("What the data did not tell", _untold(result)),
-        ),
+def scope(result: Result, evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    """What stands behind the verdict, and what does not: topic and text."""
+    return (
+        ("What was identified", _identified(result, evidence)),
+        ("Could it exist?", _consistent(result)),
+        ("How well does it predict?", _predicts(result, evidence)),
+        ("How sure are the numbers?", re.sub(r"\+- ?", "\u00b1\u202f", result.certainty)),
+        ("What the data did not tell", _untold(result)),
     )
 
 
@@ -74,50 +49,6 @@ def error_of(motions: list[Motion], which: Literal["model", "prior"]) -> float |
 def prior_error(evidence: Evidence, use: Use) -> float | None:
     """Error of what was known beforehand, on motion of one use."""
     return error_of([motion for motion in evidence.motions if motion.use == use], "prior")
-
-
-def _unfit(result: Result) -> list[str]:
-    consistency = result.consistency()
-    reasons = []
-    if not consistency.ok:
-        reasons.append(f"{consistency.culprit} could not exist as a body (level {result.level})")
-    if result.validation is not None and result.validation.total > UNFIT:
-        reasons.append(f"it misses {percent(result.validation.total)} of the torque of unseen motion")
-    elif result.validation is None and result.fit.total > UNFIT:
-        reasons.append(f"it misses {percent(result.fit.total)} of the torque it was fitted to")
-    return reasons
-
-
-def _care(result: Result) -> list[str]:
-    reasons = []
-    if result.validation is None:
-        reasons.append("it was not tried on motion that the fit has not seen")
-    elif result.validation.total > GOOD:
-        reasons.append(f"it misses {percent(result.validation.total)} of the torque of unseen motion")
-    elif result.validation.total > OVERFITTED * result.fit.total:
-        ratio = times(result.validation.total / result.fit.total)
-        reasons.append(f"it predicts unseen motion {ratio} times worse than the motion it was fitted to")
-    if result.rank < len(result.base.names):
-        reasons.append(
-            f"the motion showed only {result.rank} of {len(result.base.names)} combinations of parameters"
-        )
-    return reasons
-
-
-def _headline(result: Result, grade: Grade, reasons: list[str]) -> str:
-    name = result.robot.name
-    if grade == "unfit":
-        return f"This model of {name} is not fit for use: {'; '.join(reasons)}."
-    if grade == "care":
-        return f"This model of {name} can be used with care: {'; '.join(reasons)}."
-    assert result.validation is not None
-    body = (
-        "every link is a body that could exist" if result.level in ("full", "shape") else LEVELS[result.level]
-    )
-    return (
-        f"This model of {name} can be used: it predicts the torque of motion that it has not seen to within "
-        f"{percent(result.validation.total)}, and {body}."
-    )
 
 
 def _identified(result: Result, evidence: Evidence) -> str:

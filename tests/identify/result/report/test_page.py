@@ -74,6 +74,16 @@ def test_without_validation_it_is_used_with_care(rendered, result, evidence) -> 
     assert "not tried on motion that the fit has not seen" in page.said
 
 
+def test_reasons_stand_at_the_head_with_the_number_of_warnings(rendered, result, evidence) -> None:
+    missed = replace(result.validation, per_joint=np.array([0.01, 0.69]))
+    page = rendered(replace(result, validation=missed, rank=result.rank - 3, warnings=("a", "b")), evidence)
+    assert page.count("ol", "reasons") == 1
+    assert (page.count("li", "unfit"), page.count("li", "care")) == (1, 1)
+    assert "not fit for use it misses 69.0 % of joint2's torque" in " ".join(page.said.split())
+    assert "2 warnings" in page.said
+    assert "no warnings" in rendered(replace(result, warnings=()), evidence).said
+
+
 def test_a_motion_that_showed_too_little_asks_for_care(rendered, result, evidence) -> None:
     page = rendered(replace(result, rank=result.rank - 3), evidence)
     assert page.count("section", "care") == 1

@@ -1,0 +1,171 @@
+"""Torques that are a constant times what the robot's file expects: of all joints, or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import Layout
+from heft.identify.certainty.causes.agreement import Agreement, Explained
+from heft.identify.certainty.reason import CAUSE, Reason, Severity
+
+__all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain"]
+
+STEP = 0.1  # of log gain, for the parabola through three costs
+FARTHEST = 0.3  # of log gain, that one parabola is believed
+ROUNDS = 6
+LEAST_SHARE = 0.02  # of a joint's squared torque that the file must explain, for its gain to be told
+LEAST_COMMON, LEAST_ONE = 0.15, 0.4  # |log gain| that is worth a word: 16 %, 50 %
+LIKELY_COMMON, LIKELY_ONE = 3.0, 6.0  # nats better than gain 1: 2.5 standard deviations; one of n joints
+SURE = 2.5  # standard deviations
+LARGE, CERTAIN = 0.5, 5.0  # |log gain| and nats from which the answer is not fit for use
+
+
+@dataclass(frozen=True)
+class _Gain:
+    """A gain, the standard deviation of its logarithm, and by how many nats it explains the data better than 1."""
+
+    value: float
+    std: float
+    better: float
+
+    def __str__(self) -> str:
+        low, high = (abs(self.value) * np.exp(sign * 2 * self.std) for sign in (-1, 1))
+        return f"{self.value:.3g} times (95 % interval {low:.2g} to {high:.2g})"
+
+    @property
+    def size(self) -> float:
+        return abs(float(np.log(abs(self.value))))
+
+
+def file_gains(agreement: Agreement) -> Array:
+    """Gain of each joint by itself: its torque over what the file's links expect, friction free; NaN where not told."""
+    known, gains = agreement.known, np.full(len(agreement.grams), np.nan)
+    for j, gram in enumerate(agreement.grams):
+        used = [i for i in known.free if gram[i, i] > 0]
+        change = np.zeros((len(gram), len(used) + 2))
+        change[:-1, 0] = known.rigid
+        change[used, np.arange(1, len(used) + 1)] = 1.0
+        change[-1, -1] = 1.0
+        G = change.T @ gram @ change
+        size = np.sqrt(np.diag(G))
+        if not (size[0] > 0 and size[-1] > 0):
+            continue
+        G = G / np.outer(size, size)
+        x = np.linalg.lstsq(G[:-1, :-1], G[:-1, -1], rcond=1e-9)[0]
+        rest = G[0, 0] - G[0, 1:-1] @ np.linalg.lstsq(G[1:-1, 1:-1], G[1:-1, 0], rcond=1e-9)[0]
+        if x[0] ** 2 * rest > LEAST_SHARE:
+            gains[j] = x[0] * size[-1] / size[0]
+    return gains
+
+
+def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list[Reason]:
+    """A gain of all torques; without `thorough` only one near 1 is looked for."""
+    starts = [1.0]
+    if thorough:
+        alone = file_gains(agreement)
+        alone = alone[np.isfinite(alone)]
+        starts += [-1.0, *alone.tolist(), *([float(np.median(alone))] if len(alone) else [])]
+    gain = _best(lambda g, near: agreement.explained(g, near), now, starts)
+    likely = gain.better > (LIKELY_COMMON if gain.value > 0 else LIKELY_ONE)
+    if not likely or (gain.value > 0 and gain.size < max(LEAST_COMMON, SURE * gain.std)):
+        return []
+    severity: Severity = "care"
+    if gain.better > CERTAIN and (gain.value < 0 or gain.size > LARGE):
+        severity = "unfit"
+    name = "torque-sign" if gain.value < 0 else "torque-scale"
+    what = "have the opposite sign of" if -1.2 < gain.value < -0.8 else f"look {gain} as large as"
+    cause = f"{_usual(gain.value, 'the')}, or every mass of the file"
+    text = f"all torques {what} what {agreement.known.who} expects: {cause}"
+    return [Reason(name, severity, text, weight=CAUSE + gain.better)]
+
+
+def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) -> list[Reason]:
+    """A gain of one joint's torque, all others being right: the joint that explains most."""
+    alone = file_gains(agreement)
+    usual = float(np.nanmedian(alone)) if np.isfinite(alone).any() else 1.0
+    found: list[tuple[_Gain, str]] = []
+    for j, joint in enumerate(joints):
+        if not np.isfinite(alone[j]):
+            continue
+
+        def explained(g: float, near: Explained | None, j: int = j) -> Explained:
+            gains = np.ones(len(joints))
+            gains[j] = g
+            return agreement.explained(gains, near)
+
+        gain = _best(explained, now, [-1.0, float(alone[j] / usual), float(alone[j])])
+        if gain.better > LIKELY_ONE and (gain.value < 0 or gain.size > LEAST_ONE):
+            found.append((gain, joint))
+    reasons = []
+    for gain, joint in sorted(found, key=lambda pair: -pair[0].better)[:2]:
+        severity: Severity = "unfit" if gain.better > 2 * CERTAIN else "care"
+        what = "has the opposite sign of" if -1.2 < gain.value < -0.8 else f"looks {gain} as large as"
+        text = f"the torque of {joint} {what} what the file and the other joints expect: {_usual(gain.value, 'its')}"
+        reasons.append(Reason("joint-gain", severity, text, weight=CAUSE + gain.better))
+    return reasons
+
+
+def driving_friction(
+    agreement: Agreement, now: Explained, layout: Layout, joints: tuple[str, ...]
+) -> list[Reason]:
+    """Whether friction drives most joints instead of braking them: the sign of torques, where no file tells it."""
+    powers = []
+    for gram, joint in zip(agreement.grams, joints, strict=True):
+        terms = layout.joint_terms.get(joint, {})
+        if not {"viscous", "coulomb"} <= set(terms) or not gram[-1, -1] > 0:
+            continue
+        speed, sign = terms["viscous"], terms["coulomb"]
+        braking = now.parameters[speed] * gram[speed, speed] + now.parameters[sign] * gram[speed, sign]
+        whole = float(np.sqrt(gram[speed, speed] * gram[-1, -1]))
+        powers.append((float(braking) / max(whole, 1e-300), joint))
+    driving = [joint for power, joint in powers if power < -LEAST_SHARE]
+    if not powers or len(driving) <= len(powers) / 2:
+        return []
+    text = (
+        f"friction drives {len(driving)} of {len(powers)} joints instead of braking them ({', '.join(driving)}): "
+        f"{_usual(-1.0, 'the')}"
+    )
+    return [Reason("torque-sign", "unfit", text, weight=CAUSE + len(driving))]
+
+
+def _best(
+    explained: Callable[[float, Explained | None], Explained], now: Explained, starts: list[float]
+) -> _Gain:
+    """The gain that explains most: from the best of these starts, by parabolas in its logarithm."""
+    tried = {1.0: now}
+    for start in starts:
+        if start != 0.0 and start not in tried:
+            tried[start] = explained(start, None)
+    gain = min(tried, key=lambda g: tried[g].cost)
+    bend = 0.0
+    for _ in range(ROUNDS):
+        middle, at = tried[gain], gain
+        below, above = at * float(np.exp(-STEP)), at * float(np.exp(STEP))
+        for g in (at, below, above):
+            tried[g] = explained(g, middle)
+        slope = (tried[above].cost - tried[below].cost) / (2 * STEP)
+        bend = (tried[above].cost + tried[below].cost - 2 * tried[at].cost) / STEP**2
+        step = -slope / bend if bend > 0 else -np.inf * slope
+        next_one = at * float(np.exp(np.clip(step, -FARTHEST, FARTHEST)))
+        tried[next_one] = explained(next_one, tried[at])
+        gain = min(tried, key=lambda g: tried[g].cost)
+        if abs(np.log(abs(gain / at))) < STEP:
+            break
+    return _Gain(gain, float(1 / np.sqrt(max(bend, 1.0))), tried[1.0].cost - tried[gain].cost)
+
+
+def _usual(gain: float, whose: str) -> str:
+    """What usually causes a gain."""
+    size = abs(gain)
+    if gain < 0:
+        return (
+            f"{whose} sign of torque or of position is turned round; correct `torque_constant` or the columns"
+        )
+    for factor, units in ((1000.0, "N mm for N m"), (9.81, "kgf m for N m")):
+        if abs(np.log(size / factor)) < 0.25 or abs(np.log(size * factor)) < 0.25:
+            return f"{units}, {whose} torque constant or gear ratio; correct `torque_constant` or `gear`"
+    return f"{whose} torque constant, gear ratio or unit of torque; correct `torque_constant` or `gear`"

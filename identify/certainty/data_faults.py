@@ -1,0 +1,111 @@
+"""Faults of torque data that no model explains: values that are clipped, samples that repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.certainty.reason import Reason, Severity
+from heft.identify.data import Survey
+from heft.identify.data.rows import within
+from heft.identify.information.fit_data import FitData
+
+__all__ = ["data_faults"]
+
+CHUNK = 65536  # samples at a time: data may be on disk
+FEWEST, SHARE = 20, 0.002  # samples at the very largest value, and of all, before they are called clipped
+STEEP = 4.0  # times as many at the largest value as just below it; the peak of a sine has 2.4 times
+BAND = 0.02  # of a joint's range of torque: just below
+MOST_CLIPPED = 0.1  # of the samples
+REPEATED = 0.25  # of the samples equal to the one before
+
+
+def data_faults(data: FitData) -> list[Reason]:
+    """Clipped and repeated torques of all datasets."""
+    joints = data.robot.joints
+    worst = np.zeros(len(joints))
+    values = np.zeros(len(joints))
+    repeated = 0.0
+    for one in data.surveys:
+        look = _Look.of(one)
+        share, at = look.clipped(one)
+        values = np.where(share > worst, at, values)
+        worst = np.maximum(worst, share)
+        repeated = max(repeated, look.repeated)
+    reasons = []
+    if worst.any():
+        j = int(np.argmax(worst))
+        others = int((worst > 0).sum()) - 1
+        more = f" (and {others} more joints)" if others else ""
+        text = (
+            f"the torque of {joints[j]} stands at its largest value, {values[j]:.4g}, in {100 * worst[j]:.2g} % of the "
+            f"samples{more}, none should: clipped by the drive or the sensor's range; move slower or widen the range"
+        )
+        severity: Severity = "unfit" if worst[j] > MOST_CLIPPED else "care"
+        reasons.append(Reason("clipped", severity, text, 350.0 + float(worst[j])))
+    if repeated > REPEATED:
+        text = (
+            f"{100 * repeated:.0f} % of the samples repeat the one before in every column, at most "
+            f"{100 * REPEATED:.0f} % are usual: values were held between slower measurements; give each once, with its "
+            "own time"
+        )
+        reasons.append(Reason("repeated", "care", text, 100.0))
+    return reasons
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A first look at torques in motion: each joint's largest, smallest, finest step (n,); repeated samples."""
+
+    top: Array
+    bottom: Array
+    quantum: Array
+    repeated: float
+
+    @classmethod
+    def of(cls, one: Survey) -> _Look:
+        n, same, moving = one.data.joints, 0, 0
+        top, bottom, quantum = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, np.inf)
+        for tau, rest, q in _chunks(one):
+            steps = np.abs(np.diff(tau, axis=0))
+            rows = ~rest[1:].all(axis=1)
+            same += int((rows & ~steps.any(axis=1) & ~np.diff(q, axis=0).any(axis=1)).sum())
+            moving += int(rows.sum())
+            top = np.maximum(top, tau.max(axis=0, where=~rest, initial=-np.inf))
+            bottom = np.minimum(bottom, tau.min(axis=0, where=~rest, initial=np.inf))
+            quantum = np.minimum(quantum, steps.min(axis=0, where=steps > 0, initial=np.inf))
+        return cls(top, bottom, quantum, same / moving if moving else 0.0)
+
+    def clipped(self, one: Survey) -> tuple[Array, Array]:
+        """Share of the samples at each joint's largest or smallest torque, zero where it is not clipped; and it."""
+        n, size = one.data.joints, self.top - self.bottom
+        moving = np.flatnonzero(np.isfinite(size) & (size > 0)).tolist()
+        band = np.maximum(BAND * size, 1.5 * np.where(np.isfinite(self.quantum), self.quantum, 0.0))
+        at_end, near = np.zeros((2, n)), np.zeros((2, n))
+        for tau, rest, _ in _chunks(one):
+            for j in moving:
+                for k, gap in enumerate((self.top[j] - tau[:, j], tau[:, j] - self.bottom[j])):
+                    close = np.flatnonzero(gap <= band[j])
+                    close = close[~rest[close, j]]
+                    at_end[k, j] += (gap[close] <= 1e-9 * size[j]).sum()
+                    near[k, j] += len(close)
+        found = (at_end >= max(FEWEST, SHARE * len(one.data))) & (at_end > STEEP * (near - at_end))
+        share = np.where(found, at_end / len(one.data), 0.0)
+        return share.max(axis=0), np.where(share[0] >= share[1], self.top, self.bottom)
+
+
+def _chunks(one: Survey) -> Iterator[tuple[Array, NDArray[np.bool_], Array]]:
+    """Torques (B, n), where a joint rests (B, n), positions (B, n); each chunk begins with the last sample before."""
+    data = one.data
+    for start in range(0, len(data), CHUNK):
+        part = slice(max(0, start - 1), start + CHUNK)
+        resting = np.stack([within(data.t[part], rest, 0.0) for rest in one.rest], axis=1)
+        yield (
+            np.asarray(data.tau[part], dtype=np.float64),
+            resting,
+            np.asarray(data.q[part], dtype=np.float64),
+        )
