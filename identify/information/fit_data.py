@@ -129,6 +129,12 @@ class FitData:
             group = self.delay_group(block.dataset)
             yield block.aligned(self.delays_s[group] - self.rows_delays_s[group])
 
+    def plain_blocks(self) -> Iterator[RowBlock]:
+        """The same rows with the offsets that recordings have of their own still in them."""
+        for block in self._raw():
+            group = self.delay_group(block.dataset)
+            yield block.aligned(self.delays_s[group] - self.rows_delays_s[group])
+
     def _raw(self, progress: Callable[[float], None] | None = None) -> Iterator[RowBlock]:
         """Rows as they were computed, with each recording's own offset."""
         if self._kept.complete:

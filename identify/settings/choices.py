@@ -93,7 +93,8 @@ class Choices:
     def with_smoothing_velocity(self, value: Any) -> Choices:
         """With another velocity at which Coulomb friction turns over, one number or one for each joint."""
         velocity = np.broadcast_to(np.asarray(value, dtype=np.float64), len(self.robot.joints))
-        drives = replace(self.robot.drives, smoothing_velocity=velocity)
+        joints = frozenset(self.robot.joints)  # not to be chosen from the data any more
+        drives = replace(self.robot.drives, smoothing_velocity=velocity, fixed=joints)
         return replace(self, robot=replace(self.robot, drives=drives))
 
     def checked(self) -> Choices:

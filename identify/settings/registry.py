@@ -91,7 +91,10 @@ def _friction(value: Any) -> str | list[str]:
     """`auto`, `file`, or friction terms."""
     if value in ("auto", "file"):
         return str(value)
-    return [one_of(FRICTION_TERMS)(term) for term in words(value)]
+    try:
+        return [one_of(FRICTION_TERMS)(term) for term in words(value)]
+    except ValueError as exc:
+        raise ValueError(f"auto, file, or {exc}") from exc
 
 
 def _groups(value: Any) -> list[list[str]]:
@@ -142,7 +145,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("friction", _friction, lambda c, v, _: replace(c, friction=v), "auto",
             "auto: terms and velocities from the data; file: as the robot has them; or friction terms of all joints"),
     Setting("smoothing_velocity", numbers, lambda c, v, _: c.with_smoothing_velocity(v), "the robot's",
-            "at which Coulomb friction turns over [rad/s]: a number, or one for each joint"),
+            "at which Coulomb friction turns over [rad/s]: a number, or one for each joint; fixes friction"),
     Setting("prior", one_of(("file", "none")), lambda c, v, _: replace(c, prior=None if v == "file" else v), "file",
             "what is known beforehand: file, or none at all"),
     Setting("prior.NAME", numbers, lambda c, v, name: c.with_prior(name, v), "the robot's",

@@ -80,7 +80,7 @@ class FrictionChoice:
 
     def __str__(self) -> str:
         if not self.searched:
-            return "as in the robot's file"
+            return "as given: not chosen from the data"
         if not self.changed:
             return "as in the robot's file: no further term or other velocity predicts held-out data better"
         return "chosen from the data: " + "; ".join(str(one) for one in self.changed)

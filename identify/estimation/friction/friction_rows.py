@@ -33,6 +33,7 @@ class FrictionRows:
     load       torque of the prior's links [N m, N], shape (K, n), or None
     warmth     temperature over that of reference [K], shape (K, n), or None where nothing measured it
     drives     drive columns of each joint, n of shape (K, d)
+    recording  one column for each recording but the first that has torque offsets of its own, ones in its rows: (K, r)
     """
 
     time: Array
@@ -43,6 +44,7 @@ class FrictionRows:
     load: Array | None
     warmth: Array | None
     drives: tuple[Array, ...]
+    recording: Array
 
     @classmethod
     def of(cls, data: FitData, parameters: Array) -> Self:
@@ -54,9 +56,10 @@ class FrictionRows:
         parts = [_drive_part(robot, j) for j in range(len(robot.joints))]
         viscous = np.array([_column(robot, j, "viscous") for j in range(len(robot.joints))])
         count = data.row_count()
-        blocks = [part for block in data.blocks() if len((part := _first_rows(block, count)).index)]
+        blocks = [part for block in data.plain_blocks() if len((part := _first_rows(block, count)).index)]
         load = None if prior is None else np.concatenate([block.predict(prior) for block in blocks])
         table = np.concatenate([block.table for block in blocks])
+        own = np.concatenate([np.full(len(block.index), data.recordings[block.dataset]) for block in blocks])
         return cls(
             time=np.concatenate([block.time for block in blocks]),
             block=np.concatenate([block.index * BLOCKS // count for block in blocks]),
@@ -66,6 +69,9 @@ class FrictionRows:
             load=load,
             warmth=_warmth(data.datasets, blocks),
             drives=tuple(table[:, part] for part in parts),
+            recording=(own[:, None] == np.arange(1, data.recording_count if data.own_offsets else 1)).astype(
+                float
+            ),
         )
 
 
@@ -86,17 +92,10 @@ def _first_rows(block: RowBlock, count: int) -> RowBlock:
 
 
 def _warmth(datasets: Sequence[Dataset], blocks: Sequence[RowBlock]) -> Array | None:
-    """T - T_0 at the rows of consecutive blocks [K], shape (K, n); None where a dataset has no temperature."""
-    parts, number, last = [], 0, -np.inf
-    for block in blocks:
-        if block.time[0] <= last or block.time[0] > datasets[number].t[-1]:  # the next dataset's
-            number += 1
-        last = float(block.time[-1])
-        temperature = datasets[number].temperature
-        if temperature is None:
-            return None
-        parts.append(temperature.at(block.time).T - REFERENCE_K)
-    return np.concatenate(parts)
+    """T - T_0 at the rows of blocks [K], shape (K, n); None where a dataset has no temperature."""
+    known = [datasets[block.dataset].temperature for block in blocks]
+    parts = [one.at(block.time) for one, block in zip(known, blocks, strict=True) if one is not None]
+    return np.concatenate(parts, axis=1).T - REFERENCE_K if len(parts) == len(blocks) else None
 
 
 def _drive_part(robot: Robot, joint: int) -> slice:

@@ -44,8 +44,10 @@ class JointSearch:
         self._own, self._filter, self._joints = own, row_filter, rows.keep.shape[1]
         self._used = rows.keep[:, number] & row_filter.valid
         self._block = rows.block[self._used]
+        own_offsets = rows.recording[:, : rows.recording.shape[1] if "offset" in own.terms else 0]
         self._names = [name.removeprefix(f"{own.joint}.") for name in names]
-        self._drive = rows.drives[number]
+        self._names += [f"recording{k + 1}.offset" for k in range(own_offsets.shape[1])]
+        self._drive = np.hstack([rows.drives[number], own_offsets])
         self._target = rows.rest[:, number]
         self._velocity = rows.velocity[:, number]
         self._load = None if rows.load is None else rows.load[:, number]

@@ -187,3 +187,32 @@ def test_other_terms_keep_what_the_prior_says(mjcf: Path) -> None:
 def test_load_friction_without_a_prior_is_refused() -> None:
     with pytest.raises(ModelError, match="load_friction takes the load from a prior"):
         Robot.from_dh([{"alpha": 0.0, "a": 0.0, "d": 0.0}], joint_terms=("load_friction",))
+
+
+def test_joints_may_have_terms_of_their_own(tmp_path: Path) -> None:
+    """Friction of a joint with its own terms is fixed; with `friction: file` that of all is."""
+    shipped = Path(__file__).parents[3] / "configs" / "robots"
+    (tmp_path / "ddarm.xml").write_text((shipped / "ddarm.xml").read_text(encoding="utf-8"), encoding="utf-8")
+    text = (shipped / "ddarm.yaml").read_text(encoding="utf-8")
+    own = text.replace("joint2: {", "joint2: {terms: [viscous, coulomb], viscous: 0.5, ")
+    (tmp_path / "own.yaml").write_text(own, encoding="utf-8")
+    robot = Robot.load(tmp_path / "own.yaml")
+    assert robot.drives.joint_terms == ((), ("viscous", "coulomb"), ())
+    assert robot.terms == ("viscous", "coulomb")
+    assert robot.parameter_names[-2:] == ("joint2.viscous", "joint2.coulomb")
+    assert robot.prior[-2] == 0.5
+    assert robot.drives.fixed == {"joint2"}
+    again = Robot.from_dict(json.loads(json.dumps(robot.to_dict())))
+    assert again.drives.joint_terms == robot.drives.joint_terms
+    assert again.drives.fixed == robot.drives.fixed
+    (tmp_path / "file.yaml").write_text(text + "\nfriction: file\n", encoding="utf-8")
+    assert Robot.load(tmp_path / "file.yaml").drives.fixed == set(robot.joints)
+
+
+def test_drives_of_older_results_load(mjcf: Path) -> None:
+    """One list of terms for all joints, and nothing said of what is fixed."""
+    robot = Robot.from_mjcf(mjcf, locked=["finger"])
+    old = robot.drives.to_dict()
+    assert old["terms"] == ["drive_inertia", "viscous", "coulomb", "offset"]
+    assert "fixed" not in old
+    assert type(robot.drives).from_dict(old).joint_terms == robot.drives.joint_terms

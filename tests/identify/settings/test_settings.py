@@ -31,6 +31,7 @@ EVERY = {
     "filter.trim_s": ("0.5:1", [0.5, 1.0]),
     "filter.leave_rest": ("no", False),
     "terms": ("viscous,coulomb", ["viscous", "coulomb"]),
+    "friction": ("viscous, coulomb, stribeck", ["viscous", "coulomb", "stribeck"]),
     "smoothing_velocity": ("0.05", 0.05),
     "prior": ("file", "file"),
     "prior.link2.m": ("30", 30.0),
@@ -90,6 +91,8 @@ def test_applied(robot: Robot) -> None:
     assert not bounds.signs
     assert not bounds.com_in_box
     assert chosen.robot.terms == ("viscous", "coulomb")
+    assert chosen.friction == ["viscous", "coulomb", "stribeck"]
+    assert chosen.robot.drives.fixed == set(chosen.robot.joints)
     np.testing.assert_array_equal(chosen.robot.drives.smoothing_velocity, 0.05)
     assert (chosen.robot.spread.inertia, chosen.robot.spread.friction) == (0.2, 2.0)
     assert chosen.robot.constraints.total_mass == (120.0, 0.5)

@@ -9,7 +9,8 @@ from heft.identify.bodies.parameters import Layout, parameter_names
 from heft.identify.errors import ParameterError, ProblemError
 from heft.identify.estimation.constraints.own import OwnConstraints, own_constraints
 
-LAYOUT = Layout(parameter_names(("link1", "link2"), ("joint1", "joint2"), ("viscous", "offset")))
+TERMS = ("viscous", "offset")
+LAYOUT = Layout(parameter_names(("link1", "link2"), {"joint1": TERMS, "joint2": TERMS}))
 
 
 def own(function) -> OwnConstraints:

@@ -12,6 +12,7 @@ from heft.identify.errors import ProblemError
 from heft.identify.estimation.friction import FrictionChoice, choose_friction, with_friction
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
+from heft.identify.information.reduction import Information
 
 ROWS = [
     {"alpha": -np.pi / 2, "a": 0.0, "d": 0.3},
@@ -50,7 +51,7 @@ def measured(arm: Robot, extra: np.ndarray | float = 0.0, seed: int = 0, seconds
 
 def chosen(arm: Robot, data: Dataset, cutoff_hz: float = 8.0) -> FrictionChoice:
     rows = FitData.of(arm, [data], Processing(cutoff_hz))
-    return choose_friction(rows, Problem.of(arm, rows.reduced()))
+    return choose_friction(rows, Problem.of(arm, Information.merged(rows.reduced())))
 
 
 def on_joint_2(column: np.ndarray) -> np.ndarray:
@@ -114,6 +115,19 @@ def test_asymmetric_friction_is_found_where_the_offset_does_not_do(arm: Robot) -
     column = 1.5 * np.abs(np.tanh(motion()[1][1][:, 1] / 0.2))
     found = chosen(slow, measured(slow, on_joint_2(column)))
     assert [(one.joint, one.added) for one in found.changed] == [("joint2", ("coulomb_asymmetry",))]
+
+
+@pytest.mark.parametrize("stribeck", [0.0, 1.5])
+def test_recordings_with_offsets_of_their_own(arm: Robot, stribeck: float) -> None:
+    """Their offsets are apart by more than the friction that is looked for; velocities have other means in each."""
+    v = motion()[1][1][:, 1]
+    extra = on_joint_2(stribeck * np.tanh(v / 0.02) * np.exp(-((v / 0.2) ** 2)))
+    data = measured(arm, extra)
+    parts = [data.between(0.0, 13.0), data.between(13.0, 24.0), data.between(24.0, 40.0)]
+    apart = [replace(one, tau=one.tau + 3.0 * k) for k, one in enumerate(parts)]
+    rows = FitData.of(arm, apart, Processing(8.0))
+    found = choose_friction(rows, Problem.of(arm, Information.merged(rows.reduced())))
+    assert [(one.joint, one.added) for one in found.changed] == [("joint2", ("stribeck",))] * bool(stribeck)
 
 
 def test_what_is_fixed_is_not_chosen(arm: Robot) -> None:

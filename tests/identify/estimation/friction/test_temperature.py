@@ -11,6 +11,7 @@ from heft.identify.errors import DataError
 from heft.identify.estimation.friction import choose_friction
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
+from heft.identify.information.reduction import Information
 from heft.identify.robot.regressor.drives import REFERENCE_K
 
 ROWS = [{"alpha": -np.pi / 2, "a": 0.0, "d": 0.3}, {"alpha": 0.0, "a": 0.4, "d": 0.0}]
@@ -62,7 +63,7 @@ def test_warming_alone_is_no_friction(arm: Robot) -> None:
         rows = FitData.of(
             arm, [warming(arm, 0.0, seed, 0.0), warming(arm, 10.0, 50 + seed, 0.0)], Processing(8.0)
         )
-        assert not choose_friction(rows, Problem.of(arm, rows.reduced())).changed
+        assert not choose_friction(rows, Problem.of(arm, Information.merged(rows.reduced()))).changed
 
 
 def test_the_regressor_has_its_columns(arm: Robot) -> None:
