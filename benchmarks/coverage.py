@@ -205,7 +205,7 @@ def _as_peers(robot: Robot, data: Dataset, goal: np.ndarray, goals: dict[str, fl
     processing = Processing(choose_cutoff(data))
     source = FitData.of(robot, [data], processing)
     problem = Problem(
-        source.reduced(), base_parameters(robot), Layout(robot.parameter_names),
+        source.reduced()[0], base_parameters(robot), Layout(robot.parameter_names),
         prior=prior_of(robot, None), boxes=robot.boxes, bounds=Bounds(),
     )  # fmt: skip
     answer = estimate(problem, "wls")

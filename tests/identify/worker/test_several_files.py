@@ -58,7 +58,8 @@ def test_a_known_load_and_own_offsets(
     assert told.validation is not None
     assert told.validation.total == pytest.approx(told.fit.total, rel=0.5)  # with the recordings' own offsets
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "loaded.mcap" in page
+    assert "What each recording has of its own" in page
+    assert "2 kg at (0.01, 0.02, 0.06) m" in page
     code, answer = identify(capsys, "--reproduce", tmp_path / "result.json", *both)
     assert (code, answer["identical"]) == (ExitCode.DONE, True)
     identify(capsys, *both, "--common", "offsets,delay", "--out", tmp_path / "common")
