@@ -28,17 +28,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from heft.drivers.clock import Clock
 
-__all__ = ["HostClock", "ManualClock", "RealClock", "SimulatedClock"]
+__all__ = ["HostClock", "ManualClock", "RealClock", "SimulatedClock", "at_once"]
 
 #: Where simulated and manual time start [ns]: fixed, so that equal runs have equal stamps.
 START_NS = 1_000_000_000
+_LOOK_NS = 5_000_000
 
 
 class HostClock(Clock, Protocol):
@@ -286,6 +287,27 @@ class ManualClock:
     async def _settle(self) -> None:
         for _ in range(self.TURNS):
             await asyncio.sleep(0)
+
+
+async def at_once(clock: Clock, jobs: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Do several things that take time at the same time; raises the first error when all have ended.
+
+    The caller may be a participant: it sleeps meanwhile, so that time goes on.
+    """
+    if len(jobs) == 1:
+        await jobs[0]
+        return
+    tasks = [asyncio.create_task(job) for job in jobs]
+    try:
+        while not all(task.done() for task in tasks):
+            await clock.sleep_until(clock.now_ns() + _LOOK_NS)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
 
 
 def _current_task() -> asyncio.Task[object]:

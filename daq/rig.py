@@ -14,6 +14,7 @@ from heft.drivers import registry
 from heft.drivers.clock import Clock
 from heft.drivers.driver import Actuator, Context, Driver, Gripper
 from heft.drivers.errors import ConnectError, DriverError, OptionError
+from heft.drivers.plant.part import PlantPart
 
 if TYPE_CHECKING:
     from heft.drivers.emulators.base.emulator import Emulator
@@ -31,16 +32,29 @@ class Rig:
     def __init__(self, config: RigConfig, clock: Clock, seed: int = 0) -> None:
         self.config = config
         self.world = _world(config, clock, seed)
-        context = Context(clock=clock, axes=config.robot.axes, world=self.world)
         self.drivers: dict[str, Driver] = {}
         for name, device in config.devices.items():
             try:
-                self.drivers[name] = registry.create_driver(device.kind, name, device.options, context)
+                self.drivers[name] = registry.create_driver(
+                    device.kind, name, device.options, self._context(name, clock)
+                )
             except OptionError as exc:
                 raise ConfigError(f"{config.path}: devices.{exc}") from exc
         self._emulators = _emulators(config, self.world)
         self._running: list[Emulator[Any, Any]] = []
         self._connected: list[Driver] = []
+
+    def _context(self, device: str, clock: Clock) -> Context:
+        """What a device's driver is given: sensors know joints, actuators know motors."""
+        robot, joints = self.config.robot, self.config.joints_of(device)
+        places = tuple(robot.axes.index(joint) for joint in joints)
+        names = robot.motors if registry.moves_axes(self.config.devices[device].kind) else robot.axes
+        return Context(
+            clock=clock,
+            axes=tuple(names[k] for k in places),
+            places=None if joints == robot.axes else places,
+            world=self.world,
+        )
 
     def __iter__(self) -> Iterator[Driver]:
         return iter(self.drivers.values())
@@ -100,7 +114,10 @@ def _emulators(config: RigConfig, world: Any) -> list[Emulator[Any, Any]]:
     made = []
     for name, options in config.emulation.devices.items():
         try:
-            made.append(registry.create_emulator(config.devices[name].kind, name, cast(Any, options), world))
+            joints = config.joints_of(name)
+            places = [config.robot.axes.index(joint) for joint in joints]
+            plant = world if joints == config.robot.axes else PlantPart(world, places)
+            made.append(registry.create_emulator(config.devices[name].kind, name, cast(Any, options), plant))
         except OptionError as exc:
             raise ConfigError(f"{config.path}: emulation.devices.{exc}") from exc
     return made
@@ -114,22 +131,27 @@ def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
     from heft.drivers.sim.world import World, WorldOptions
 
     assert isinstance(config.simulation, WorldOptions)
-    robot = config.robot
-    if robot.model is None:
+    robot, given = config.robot, config.simulation.model
+    if robot.model is None and given is None:
         raise ConfigError(
-            f"{robot.path}: model: missing; the simulated plant needs an MJCF file beside this one"
+            f"{config.path}: simulation.model: missing, and the robot's file has no model; the simulated plant needs "
+            "an MJCF file: name one that lies beside this file"
         )
+    model = robot.model_file if given is None else config.path.parent / given
+    if not model.is_file():
+        raise ConfigError(f"{config.path}: simulation.model: no file {model}; correct the path")
     fields = {f.name for f in dataclasses.fields(SimJoint)}
     joints = tuple(SimJoint(name, **joint.model_dump(include=fields)) for name, joint in robot.joints.items())
     description = SimRobot(
         name=robot.name,
-        model=robot.model_file,
+        model=model,
         joints=joints,
         gravity=robot.gravity,
         flange=robot.flange,
         sensor=robot.sensor,
         hand=robot.hand,
         locked=robot.locked,
+        coupling=robot.motor_coupling,
     )
     try:
         return World(description, config.simulation, clock, seed)

@@ -54,13 +54,16 @@ class Counters:
 class Context:
     """What a driver is given besides its own options.
 
-    `axes` are the robot's joint names in order, for drivers of several joints. `world` is the simulated plant that
-    simulated drivers share (None on a rig without one).
+    `axes` are what the device measures or moves, in order: for sensors the robot's joints, for actuators its motors,
+    which have other names than the joints where they move several (`heft.drivers.coupling`). `places` are theirs among
+    all of the robot (None: they are all). `world` is the simulated plant that simulated drivers share (None on a rig
+    without one).
     """
 
     clock: Clock
     axes: tuple[str, ...] = ()
     world: Any = None
+    places: tuple[int, ...] | None = None
 
 
 class Driver(ABC):
@@ -102,7 +105,7 @@ class Driver(ABC):
 
 
 class Actuator(Driver):
-    """A device that moves axes: setpoints ahead of time in, motion out.
+    """A device that moves axes, which are motors: setpoints ahead of time in, motion out.
 
     Life: `arm()` (drives on, holding the present position) -> `play(chunk)` ahead of time, the driver taking up
     each setpoint at its host time -> `hold()` -> `disarm()`. Running out of setpoints before one marked `last` is an

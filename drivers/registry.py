@@ -29,6 +29,7 @@ __all__ = [
     "driver_options",
     "emulator_options",
     "moves",
+    "moves_axes",
 ]
 
 
@@ -202,6 +203,11 @@ def emulator_options(kind: str) -> type[EmulatorOptions]:
 def moves(kind: str) -> bool:
     """Whether a device of this kind is an Actuator or a Gripper."""
     return issubclass(_driver_class(kind), Actuator | Gripper)
+
+
+def moves_axes(kind: str) -> bool:
+    """Whether a device of this kind is an Actuator."""
+    return issubclass(_driver_class(kind), Actuator)
 
 
 def create_driver(kind: str, name: str, options: BaseModel, context: Context) -> Driver:

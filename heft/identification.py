@@ -76,6 +76,7 @@ def present(
         "rank": result.rank,
         "condition_number": result.condition_number,
         "total_mass": result.total_mass,
+        "deflections": [one.to_dict() for one in result.deflections],
         "warnings": list(result.warnings),
         "verdict": result.verdict.to_dict(),
         "result": str(path),

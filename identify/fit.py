@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from heft.identify.bodies.consistency import Level
     from heft.identify.certainty.bootstrap import Bootstrap
     from heft.identify.data import Dataset, KnownLoad, Processing
+    from heft.identify.estimation.alignment import Alignment
     from heft.identify.estimation.constraints.own import ConstraintFunction
     from heft.identify.estimation.estimators import Method
+    from heft.identify.estimation.friction import Friction
     from heft.identify.estimation.prior import PriorLike
     from heft.identify.estimation.problem import Bounds
     from heft.identify.result import Result
@@ -80,6 +82,7 @@ def fit(
     *,
     bounds: Bounds | None = None,
     constraints: ConstraintFunction | None = None,
+    friction: Friction = "auto",
     signals: Signals = Signals(),  # noqa: B008  frozen
     validate: Dataset | Sequence[Dataset] | None = None,
     bootstrap: Bootstrap | None = None,
@@ -96,6 +99,8 @@ def fit(
     bounds      on masses, centres and signs; None: the robot's total mass, its boxes, no negative friction
     constraints a function of the parameters as cvxpy expressions (`heft.identify.estimation.constraints.expressions`)
                 that returns constraints and convex penalties, on top of those of the robot's file
+    friction    `auto`: terms and velocities of each joint's friction are chosen from the data, where the robot's file
+                does not fix them; `file`: as the robot has them; or the terms of all joints, or of some by name
     signals     filter and derivatives in full, and a known delay of torques
     validate    data that the result is validated on and that the fit does not see
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
@@ -113,7 +118,9 @@ def fit(
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimate import Estimate
     from heft.identify.estimation.estimators import Method, estimate
+    from heft.identify.estimation.friction import choose_friction, with_friction
     from heft.identify.estimation.least_squares import closest_to_prior, weights_of
+    from heft.identify.estimation.prior import prior_for
     from heft.identify.estimation.problem import Problem
     from heft.identify.information.fit_data import FitData
     from heft.identify.payload.bare_hand.carried import carried_by
@@ -125,20 +132,32 @@ def fit(
     if not datasets:
         raise DataError("no data; give at least one dataset")
 
+    given, robot = robot, with_friction(robot, friction)
+
     # Signals: cut-off, regression rows, delay of the torques.
     processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
     processing = replace(processing, **signals.filter)
-    fit_data = FitData.of(robot, datasets, processing, signals.common)
-    problem_of = partial(
-        Problem.of,
-        robot,
-        level=level,
-        prior=prior,
-        bounds=bounds,
-        weighting=method.weighting,
-        constraints=constraints,
-    )
-    alignment = align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
+
+    def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
+        fit_data = FitData.of(robot, datasets, processing, signals.common)
+        problem_of = partial(
+            Problem.of,
+            robot,
+            level=level,
+            prior=prior_for(prior, given, robot),
+            bounds=bounds,
+            weighting=method.weighting,
+            constraints=constraints,
+        )
+        return align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
+
+    alignment = aligned(robot, progress)
+
+    # Friction: the terms and velocities that each joint needs; with others than the robot's own, all anew.
+    start, chosen = robot.drives, choose_friction(alignment.data, alignment.problem)
+    if chosen.changed:
+        robot = robot.with_drives(chosen.drives(start))
+        alignment = aligned(robot, None)
     problem = replace(alignment.problem, reweight=alignment.data.reweight)
 
     # What the wrist sensor carries is part of its link, unless the joint torques contradict it.
@@ -181,6 +200,7 @@ def fit(
         "delay_s": signals.delay_s,
         "common": list(signals.common),
         "prior_spread": asdict(problem.spread),
+        "drives": start.to_dict(),
     }
     if problem.declared is not None and len(problem.declared):
         configuration["constraints"] = list(problem.declared.distinct)
@@ -197,6 +217,7 @@ def fit(
         assessment,
         configuration=configuration,
         tradeoff=tradeoff,
+        friction=chosen,
         wrist=hand,
         findings=findings(
             alignment,
@@ -284,6 +305,7 @@ def identify_recordings(
         choices.prior,
         bounds=choices.bounds_of(),
         constraints=constraints,
+        friction=choices.friction,
         signals=Signals(delay_s=choices.delay_s, filter=choices.filter, common=tuple(common)),
         validate=unseen or None,
         bootstrap=bootstrap,

@@ -14,16 +14,20 @@ from heft.daq.config.robot import RobotConfig, load_robot
 from heft.daq.config.shipped import locate
 from heft.daq.errors import BusError, ConfigError
 from heft.drivers.errors import OptionError
-from heft.drivers.registry import KINDS, driver_options, emulator_options
+from heft.drivers.registry import KINDS, driver_options, emulator_options, moves_axes
 
 __all__ = ["DeviceConfig", "EmulationConfig", "RigConfig", "load_rig"]
 
 
 class DeviceConfig(Model):
-    """One device: its kind, and the options that its driver understands."""
+    """One device: its kind, the options that its driver understands, and the joints that it measures or moves.
+
+    `joints` None: all of the robot's.
+    """
 
     kind: str
     options: BaseModel
+    joints: tuple[str, ...] | None = None
 
     @property
     def port(self) -> tuple[str, ...] | None:
@@ -95,6 +99,11 @@ class RigConfig(Model):
     simulation: BaseModel | None = None
     emulation: EmulationConfig | None = None
 
+    def joints_of(self, device: str) -> tuple[str, ...]:
+        """The joints that a device measures or moves, in the robot's order."""
+        own = self.devices[device].joints
+        return self.robot.axes if own is None else tuple(j for j in self.robot.axes if j in own)
+
     @property
     def simulated(self) -> bool:
         """Is every device simulated? Then time may be, too."""
@@ -117,12 +126,13 @@ def load_rig(path: Path | str) -> RigConfig:
     raw = read(path, _RigFile)
     devices = {name: _device(path, name, dict(options)) for name, options in raw.devices.items()}
     _no_shared_ports(path, devices)
+    robot = load_robot(locate(raw.robot, path.parent))
+    _check_joints(path, devices, robot)
     simulation = None
     if raw.simulation is not None:
         from heft.drivers.sim.world import WorldOptions
 
         simulation = _options(path, "simulation", WorldOptions, raw.simulation)
-    robot = load_robot(locate(raw.robot, path.parent))
     for number, fault in enumerate(getattr(simulation, "faults", ())):
         _target(f"{path}: simulation.faults.{number}", fault, devices, robot)
     if simulation is None and any(KINDS[d.kind].simulated for d in devices.values()):
@@ -143,12 +153,17 @@ def load_rig(path: Path | str) -> RigConfig:
 
 
 def _device(path: Path, name: str, options: dict[str, Any]) -> DeviceConfig:
-    kind = options.pop("kind")
+    kind, joints = options.pop("kind"), options.pop("joints", None)
+    if joints is not None and not (isinstance(joints, list) and joints):
+        raise ConfigError(
+            f"{path}: devices.{name}.joints: give a list of the robot's joints, or leave it out"
+        )
     try:
         model = driver_options(kind)
     except OptionError as exc:
         raise ConfigError(f"{path}: devices.{name}.{exc}") from exc
-    return DeviceConfig(kind=kind, options=_options(path, f"devices.{name}", model, options))
+    checked = _options(path, f"devices.{name}", model, options)
+    return DeviceConfig(kind=kind, options=checked, joints=None if joints is None else tuple(joints))
 
 
 def _emulation(
@@ -192,6 +207,42 @@ def _target(where: str, fault: Any, devices: dict[str, DeviceConfig], robot: Rob
         name = getattr(fault, key, None)
         if name is not None and name not in known:
             raise ConfigError(f"{where}.{key}: there is no {name!r} in this rig; one of {', '.join(known)}")
+    own, joint = devices[fault.device].joints, getattr(fault, "joint", None)
+    if own is not None and joint is not None and joint not in own:
+        raise ConfigError(
+            f"{where}.joint: {joint} is none of {fault.device}'s joints; one of {', '.join(own)}"
+        )
+
+
+def _check_joints(path: Path, devices: dict[str, DeviceConfig], robot: RobotConfig) -> None:
+    """Devices name joints that there are; where there are drives, each joint has one, with all that its motor moves."""
+    movers: dict[str, str] = {}
+    for name, device in devices.items():
+        where, joints = f"{path}: devices.{name}", device.joints or robot.axes
+        for joint in joints:
+            if joint not in robot.axes or joints.count(joint) > 1:
+                what = "no joint of the robot" if joint not in robot.axes else "there twice"
+                raise ConfigError(
+                    f"{where}.joints: {joint} is {what}; name some of {', '.join(robot.axes)}, once each"
+                )
+        if not moves_axes(device.kind):
+            continue
+        for joint in joints:
+            if joint in movers:
+                raise ConfigError(
+                    f"{where}: {joint} is moved by {movers[joint]} already; give each device its own `joints`"
+                )
+            movers[joint] = name
+        coupling = robot.motor_coupling
+        if coupling is not None and coupling.crosses([robot.axes.index(joint) for joint in joints]):
+            raise ConfigError(
+                f"{where}.joints: the robot's `coupling` ties a motor of these joints to others; "
+                "joints that share a motor belong to one device"
+            )
+    if movers and (missing := [joint for joint in robot.axes if joint not in movers]):
+        raise ConfigError(
+            f"{path}: devices: nothing moves {', '.join(missing)}; add them to the `joints` of a device"
+        )
 
 
 def _no_shared_ports(path: Path, devices: dict[str, DeviceConfig]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from heft.daq.config.constraints import ConstraintsConfig
 from heft.daq.config.reader import Model, read
 from heft.daq.config.shipped import locate
+from heft.drivers.coupling import Coupling, motor_names
 
 __all__ = ["DhRow", "JointConfig", "LinkConfig", "PriorSpreadConfig", "RobotConfig", "load_robot"]
 
@@ -17,7 +19,15 @@ Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
 JointTerm = Literal[
-    "drive_inertia", "viscous", "coulomb", "offset", "coulomb_asymmetry", "stribeck", "load_friction"
+    "drive_inertia",
+    "viscous",
+    "coulomb",
+    "offset",
+    "coulomb_asymmetry",
+    "stribeck",
+    "load_friction",
+    "viscous_temperature",
+    "coulomb_temperature",
 ]
 
 
@@ -27,6 +37,7 @@ class JointConfig(Model):
     joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
     Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
     `motor_viscous` and `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
+    `terms` are this joint's own, instead of the robot's; with them its friction is not chosen from data.
     """
 
     position: tuple[float, float]
@@ -44,6 +55,7 @@ class JointConfig(Model):
     motor_coulomb: NonNegative = 0.0
     smoothing_velocity: Positive = 0.02
     stribeck_velocity: Positive = 0.1
+    terms: tuple[JointTerm, ...] | None = None
 
     @field_validator("position")
     @classmethod
@@ -96,10 +108,12 @@ class RobotConfig(Model):
 
     `hand` is the body that a grasped object becomes part of, `flange` the site or frame that payloads are reported
     in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
-    (fingers). `terms` are the joint terms that are identified. `coupling` (n, n) maps joint to motor coordinates,
-    both on the joint's side of the gear: theta = C q, joint torque = C' motor torque. `total_mass` [kg] is what a
-    scale or the data sheet says, as bounds. `prior_spread` says how far all of this may be off,
-    `constraints` what is known exactly.
+    (fingers). `terms` are the joint terms that are identified; with `friction: auto` further friction terms and the
+    velocities of friction are chosen from the data where they predict better, with `file` all is as said here.
+    `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the gear: theta = C q, joint
+    torque = C' motor torque; a drive then moves and measures a motor, which is called after its joint
+    (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says how far
+    all of this may be off, `constraints` what is known exactly.
     """
 
     path: Path
@@ -115,6 +129,7 @@ class RobotConfig(Model):
     hand: str | None = None
     locked: tuple[str, ...] = ()
     terms: tuple[JointTerm, ...] = ("drive_inertia", "viscous", "coulomb", "offset")
+    friction: Literal["auto", "file"] = "auto"
     coupling: tuple[tuple[float, ...], ...] | None = None
     total_mass: tuple[NonNegative, Positive] | None = None
     prior_spread: PriorSpreadConfig = PriorSpreadConfig()
@@ -133,6 +148,26 @@ class RobotConfig(Model):
         if (self.model is None) == (self.dh is None):
             raise ValueError("give either `model` (a file) or `dh` (rows)")
         return self
+
+    @model_validator(mode="after")
+    def _motors_reach_joints(self) -> Self:
+        n = len(self.joints)
+        if self.coupling is not None:
+            if len(self.coupling) != n or any(len(row) != n for row in self.coupling):
+                raise ValueError(f"coupling: give {n} rows of {n} numbers, one row per motor")
+            if abs(np.linalg.det(np.array(self.coupling))) < 1e-9:
+                raise ValueError("coupling: cannot be inverted; the motors must reach every joint")
+        return self
+
+    @property
+    def motor_coupling(self) -> Coupling | None:
+        """How motors move the joints; None where each moves its own."""
+        return Coupling.of(self.coupling)
+
+    @property
+    def motors(self) -> tuple[str, ...]:
+        """Names of the motors in order: the joints' own where each moves one."""
+        return self.axes if self.motor_coupling is None else motor_names(self.axes)
 
     @property
     def model_file(self) -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from heft.daq.config.robot import JointConfig
 from heft.daq.config.session import WatchConfig
 from heft.daq.errors import SafetyStop
 from heft.drivers.block import Block, Validity
+from heft.drivers.coupling import Coupling, motor_names
 from heft.drivers.errors import DeviceLost
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Role, Stream
@@ -18,15 +21,45 @@ from heft.drivers.stream import Role, Stream
 __all__ = ["Watch"]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _JointColumns:
+    """Where a stream has positions and velocities, and of which joints: theirs, or of the motors that move them."""
+
+    position: NDArray[np.intp]
+    velocity: NDArray[np.intp]
+    joints: NDArray[np.intp]
+    coupling: Coupling | None
+
+    @classmethod
+    def find(cls, stream: Stream, axes: Sequence[str], coupling: Coupling | None) -> Self | None:
+        """Of a stream that measures some joints, in the robot's order; None for any other."""
+        position, velocity = stream.indices("position"), stream.indices("velocity")
+        names = [stream.columns[i].of for i in position]
+        for known, moving in ((list(axes), None), (list(motor_names(axes)), coupling)):
+            places = [known.index(name) for name in names if name in known]
+            if names and len(places) == len(names) and places == sorted(places):
+                part = None if moving is None else moving.part(places)
+                return cls(position, velocity, np.array(places, dtype=np.intp), part)
+        return None
+
+    def of_joints(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Positions or velocities of the joints, shape (N, m), as measured or from motors."""
+        return values if self.coupling is None else self.coupling.to_joints(values)
+
+
 class Watch:
     """Judges blocks as they arrive; raises SafetyStop (or DeviceLost for a silent stream) with the facts.
 
-    Limits and tracking are judged on measured joint streams while `armed`; silence and overload always. A sample
+    Limits and tracking are judged on measured streams of joints, or of motors that move them by `coupling`, while
+    `armed`, joint by joint; silence and overload always. A sample
     without a valid value (stale, corrupt), and of a joint stream one with any invalid, does not keep it alive.
     """
 
-    def __init__(self, joints: Mapping[str, JointConfig], bounds: WatchConfig) -> None:
+    def __init__(
+        self, joints: Mapping[str, JointConfig], bounds: WatchConfig, coupling: Coupling | None = None
+    ) -> None:
         self._axes = tuple(joints)
+        self._coupling = coupling
         self._bounds = bounds
         self._low = np.array([j.position[0] for j in joints.values()]) - bounds.position_margin
         self._high = np.array([j.position[1] for j in joints.values()]) + bounds.position_margin
@@ -37,7 +70,7 @@ class Watch:
         self._due_ns = np.zeros(0, np.int64)  # setpoints sent lately, in the order of their times
         self._due = np.zeros((0, len(joints)))
         self._judged_ns = 0
-        self._columns: dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
+        self._columns: dict[str, _JointColumns] = {}
         self.armed = False
         self.worst_tracking = 0.0  # [rad], since the session began
 
@@ -46,9 +79,9 @@ class Watch:
         for stream in streams:
             if stream.role is Role.MEASURED:
                 self._last_ns[stream.name] = now_ns
-                position, velocity = stream.indices("position"), stream.indices("velocity")
-                if tuple(stream.columns[i].of for i in position) == self._axes:
-                    self._columns[stream.name] = position, velocity
+                columns = _JointColumns.find(stream, self._axes, self._coupling)
+                if columns is not None:
+                    self._columns[stream.name] = columns
 
     def forget(self, streams: Sequence[Stream]) -> None:
         """These streams have ended."""
@@ -125,40 +158,43 @@ class Watch:
             )
 
     def _judge_joints(self, block: Block) -> None:
-        position_columns, velocity_columns = self._columns[block.stream.name]
-        si = block.si
-        position = si[:, position_columns]
-        outside = (position < self._low) | (position > self._high)
+        columns = self._columns[block.stream.name]
+        si, joints = block.si, columns.joints
+        position = columns.of_joints(si[:, columns.position])
+        outside = (position < self._low[joints]) | (position > self._high[joints])
         if outside.any():
-            row, axis = np.argwhere(outside)[0]
+            row, column = np.argwhere(outside)[0]
+            axis = joints[column]
             raise SafetyStop(
-                f"{block.stream.name}: {self._axes[axis]} is at {position[row, axis]:.4f} rad, outside "
+                f"{block.stream.name}: {self._axes[axis]} is at {position[row, column]:.4f} rad, outside "
                 f"[{self._low[axis]:.4f}, {self._high[axis]:.4f}] rad; check the trajectory and the encoder's zero"
             )
-        if velocity_columns.size:
-            velocity = np.abs(si[:, velocity_columns])
-            fast = velocity > self._speed
+        if columns.velocity.size:
+            velocity = np.abs(columns.of_joints(si[:, columns.velocity]))
+            fast = velocity > self._speed[joints]
             if fast.any():
-                row, axis = np.argwhere(fast)[0]
+                row, column = np.argwhere(fast)[0]
+                axis = joints[column]
                 raise SafetyStop(
-                    f"{block.stream.name}: {self._axes[axis]} moves at {velocity[row, axis]:.3f} rad/s, "
+                    f"{block.stream.name}: {self._axes[axis]} moves at {velocity[row, column]:.3f} rad/s, "
                     f"bound {self._speed[axis]:.3f} rad/s; slow the trajectory"
                 )
-        self._judge_tracking(block, position)
+        self._judge_tracking(block, position, joints)
 
-    def _judge_tracking(self, block: Block, position: NDArray[np.float64]) -> None:
+    def _judge_tracking(self, block: Block, position: NDArray[np.float64], joints: NDArray[np.intp]) -> None:
         self._judged_ns = max(self._judged_ns, int(block.host_ns[-1]))
         reference = self._reference(block.host_ns)
         if reference is None:
             return
-        error = np.abs(position - reference)
+        error = np.abs(position - reference[:, joints])
         error[np.isnan(error)] = 0.0  # an invalid value says nothing about tracking
         worst = float(error.max(initial=0.0))
         self.worst_tracking = max(self.worst_tracking, worst)
         if worst > self._bounds.tracking_error:
-            row, axis = np.unravel_index(int(np.argmax(error)), error.shape)
+            row, column = np.unravel_index(int(np.argmax(error)), error.shape)
+            axis = self._axes[joints[column]]
             raise SafetyStop(
-                f"{block.stream.name}: {self._axes[axis]} is {error[row, axis]:.4f} rad away from its setpoint, bound "
+                f"{block.stream.name}: {axis} is {error[row, column]:.4f} rad away from its setpoint, bound "
                 f"{self._bounds.tracking_error:g} rad; is the arm blocked, or the payload too heavy?"
             )
 

@@ -26,6 +26,7 @@ from heft.daq.clock import HostClock
 from heft.daq.config.rig import RigConfig
 from heft.daq.config.session import WatchConfig
 from heft.daq.errors import CheckError, RemoteError, SafetyStop
+from heft.daq.motion.arm import Arm
 from heft.daq.motion.sent import sent_block, sent_stream
 from heft.daq.motion.state import State, StateMachine
 from heft.daq.motion.watch import Watch
@@ -65,7 +66,7 @@ class Acquisition(ABC):
     name      under which another terminal finds it
     rate_hz   of the setpoints
     bounds    of the watch over every sample
-    moves     whether the rig's first actuator may be moved
+    moves     whether the rig's arm may be moved
     sinks     in the order in which they are served
     """
 
@@ -86,9 +87,10 @@ class Acquisition(ABC):
         self._name, self._clock, self._endpoints, self._bounds = name, clock, endpoints, bounds
         self._sinks = Sinks(sinks, self._blame)
         self._ledger, self._progress = Ledger(), Progress()
-        self._watch = Watch(config.robot.joints, bounds)
+        self._watch = Watch(config.robot.joints, bounds, config.robot.motor_coupling)
         self._machine = StateMachine(self._on_state)
-        arm = self.rig.actuators[0] if moves and self.rig.actuators else None
+        actuators = {actuator.name: actuator for actuator in self.rig.actuators}
+        arm = Arm(config, actuators, clock) if moves and actuators else None
         self._sent = None if arm is None else sent_stream(arm.name, config.robot.axes, rate_hz)
         self._motion = MotionControl(
             config.name,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from heft.daq.clock import at_once
 from heft.daq.motion.watch import Watch
 from heft.daq.rig import Rig
 from heft.drivers.clock import Clock
@@ -45,8 +46,8 @@ async def halt(rig: Rig, clock: Clock, watch: Watch, tell: Tell, blame: Blame) -
         else:
             tell(event, driver.name)
 
-    for arm in rig.actuators:
-        await attempt(arm, "hold", arm.hold())
+    if rig.actuators:
+        await at_once(clock, [attempt(arm, "hold", arm.hold()) for arm in rig.actuators])
     for arm in rig.actuators:
         await attempt(arm, "drives_off", arm.disarm())
     await _see_it_rest(clock, watch)

@@ -15,11 +15,11 @@ from typing import Self
 from heft.daq.bus import setpoint_codec
 from heft.daq.bus.control import ControlClient, ControlServer, Reply, Request
 from heft.daq.bus.endpoint import Endpoint
+from heft.daq.motion.arm import Arm
 from heft.daq.motion.player import Player
 from heft.daq.motion.state import State
 from heft.daq.trajectory.trajectory import Trajectory
 from heft.drivers.clock import Clock
-from heft.drivers.driver import Actuator
 from heft.drivers.errors import CommandError
 from heft.drivers.setpoints import Setpoints
 
@@ -41,7 +41,7 @@ class MotionControl:
     def __init__(
         self,
         rig: str,
-        arm: Actuator | None,
+        arm: Arm | None,
         clock: Clock,
         endpoint: Endpoint,
         *,
@@ -74,7 +74,7 @@ class MotionControl:
     async def switch_on(self) -> None:
         """Switch the drives on; they hold the arm where it is."""
         assert self.arm is not None
-        self._switched_on.add(self.arm.name)
+        self._switched_on.update(self.arm.devices)
         self._off.clear()
         await self.arm.arm()
 

@@ -65,14 +65,10 @@ class Bench(Plant):
         return np.ones(len(self._axes))
 
     def _tick(self, t: float, period: float) -> None:
-        torque = None if self._mover is None else self._mover.update(t, self._q, self._v)
-        if torque is None:
-            torque = np.zeros(len(self.axes))
-            self._v = np.zeros(len(self.axes))
-        else:
-            self._v = self._v + period * (torque - self._viscous * self._v) / self._inertia
-            self._q = self._q + period * self._v
-        reference = np.zeros(3 * len(self.axes)) if self._mover is None else self._mover.reference
+        torque, on, reference = self._ask_movers(t, self._q, self._v)
+        v = self._v + period * (torque - self._viscous * self._v) / self._inertia
+        self._v = np.where(on, v, 0.0)
+        self._q = self._q + period * self._v
         self._history.append(torque, reference, 0, self._q, self._v)
 
     def _new_history(self, period_s: float) -> History:
@@ -91,6 +87,9 @@ class Bench(Plant):
 
     def motor(self, t: NDArray[np.float64]) -> State:
         return self._history.state(t)
+
+    def present(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self._q, self._v
 
     def position_law(self, bandwidth_hz: NDArray[np.float64], period_s: float) -> PositionLaw:
         return _Stiffness(self._inertia, 2.0 * np.pi * bandwidth_hz)

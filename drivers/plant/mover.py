@@ -11,7 +11,7 @@ __all__ = ["Mover", "PositionLaw"]
 
 
 class Mover(Protocol):
-    """Asked once per tick of its own period: the simulated drives' servo, or emulated drives.
+    """Asked once per tick: the simulated drives' servo, or emulated drives, of n motors.
 
     name        the device that it belongs to
     period_s    from one tick to the next [s]; torque is held in between
@@ -23,7 +23,7 @@ class Mover(Protocol):
     reference: NDArray[np.float64]
 
     def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Motor torque from t [s] to the next tick [N m], shape (n,); None: the brakes hold. q, v: motor side."""
+        """Motor torque from t [s] to the next tick [N m], shape (n,); None: the brakes hold. q, v: of its motors."""
         ...
 
     def trip(self, joint: str) -> None:

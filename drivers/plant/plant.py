@@ -1,7 +1,9 @@
 """The plant that simulated and emulated devices measure and move.
 
 `heft.drivers.sim.World` is a Plant (the arm of a rig, shared by all its devices), and so is `Bench` (for one emulator).
-Times t are seconds of host time since the plant's start, shape (N,); everything is in SI units at the joint.
+Times t are seconds of host time since the plant's start, shape (N,); everything is in SI units at the joint. Drives
+see motors: positions, velocities and torques of motors are on the joint's side of the gear, and a motor is its joint
+unless it turns with several of them (`heft.drivers.coupling`).
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Plant(ABC):
         self.seed = seed
         self.start_ns = clock.now_ns()
         self.devices: dict[str, DeviceTruth] = {}
-        self._mover: Mover | None = None
+        self._movers: list[tuple[Mover, NDArray[np.intp]]] = []  # with the places of their motors
         self._history: History
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._event_numbers = count()
@@ -66,7 +68,7 @@ class Plant(ABC):
     @property
     @abstractmethod
     def torque_per_ampere(self) -> NDArray[np.float64]:
-        """Joint torque per motor current [N m/A], shape (n,)."""
+        """Motor torque per motor current [N m/A], shape (n,)."""
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
@@ -112,22 +114,50 @@ class Plant(ABC):
 
     @abstractmethod
     def motor(self, t: NDArray[np.float64]) -> State:
-        """Positions and velocities on the motor side, shape (N, n) each."""
+        """Positions and velocities of the motors, shape (N, n) each."""
+
+    @abstractmethod
+    def present(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Position and velocity of the motors at the newest tick, shape (n,) each."""
 
     def mean_torque(self, t: NDArray[np.float64], window_s: float) -> NDArray[np.float64]:
-        """Motor torque, mean over a window around t [N m at the joint], shape (N, n)."""
+        """Motor torque, mean over a window around t [N m], shape (N, n)."""
         return self._history.mean_torque(t - 0.5 * window_s, t + 0.5 * window_s)
+
+    def reference(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Setpoints of the motors in force at times t: position, velocity, acceleration, shape (N, 3 n)."""
+        return self._history.reference(t)
 
     # -- what devices do ----------------------------------------------------------------------------------------------
 
-    def attach(self, mover: Mover) -> None:
-        """Let `mover` move the joints; one per plant, before the plant moves. Its period becomes the plant's tick."""
-        if self._mover is not None or self._history.last:
+    def attach(self, mover: Mover, motors: NDArray[np.intp] | None = None) -> None:
+        """Let `mover` move these motors (None: all), before the plant moves.
+
+        The period of the first one becomes the plant's tick: the others are asked then, too.
+        """
+        places = np.arange(len(self.axes)) if motors is None else motors
+        taken = {int(k): other.name for other, its in self._movers for k in its}
+        if self._history.last or taken.keys() & set(places.tolist()):
             raise OptionError(
-                f"{mover.name}: a simulated arm has one drive, there before the world moves; remove one"
+                f"{mover.name}: a motor of the simulated arm has one drive, there before the world moves; remove one, "
+                "or give each its `joints`"
             )
-        self._mover = mover
-        self._history = self._new_history(mover.period_s)
+        if not self._movers:
+            self._history = self._new_history(mover.period_s)
+        self._movers.append((mover, places))
+
+    def _ask_movers(
+        self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
+        """Motor torques from t on (n,), whose drives are on (n,), setpoints in force (3 n,); q, v: of the motors."""
+        n = len(self.axes)
+        torque, on, reference = np.zeros(n), np.zeros(n, dtype=np.bool_), np.zeros((3, n))
+        for mover, motors in self._movers:
+            own = mover.update(t, q[motors], v[motors])
+            if own is not None:
+                torque[motors], on[motors] = own, True
+            reference[:, motors] = mover.reference.reshape(3, -1)
+        return torque, on, reference.ravel()
 
     @abstractmethod
     def _new_history(self, period_s: float) -> History:
@@ -159,8 +189,9 @@ class Plant(ABC):
             self.schedule(fault.at_s, lambda: self._trip(fault))
 
     def _trip(self, fault: DriveFault) -> None:
-        if self._mover is not None and self._mover.name == fault.device:
-            self._mover.trip(fault.joint)
+        for mover, _ in self._movers:
+            if mover.name == fault.device:
+                mover.trip(fault.joint)
 
     def faults(self, device: str) -> tuple[Fault, ...]:
         """Faults of one device, in the order in which they were added."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from heft.drivers.plant.inertia import Inertia
 from heft.drivers.sim.friction import Friction
 from heft.drivers.sim.model import Flexibility, compile_plant
+from heft.drivers.sim.motors import SharedMotors
 from heft.drivers.sim.robot import SimRobot
 
 __all__ = ["ArmDynamics"]
@@ -78,10 +79,12 @@ class ArmDynamics:
         drive_inertia: NDArray[np.float64],
         friction: Friction,
         *,
+        motors: SharedMotors | None = None,
         flexibility: Flexibility | None = None,
         frictionloss: NDArray[np.float64] | None = None,
     ) -> None:
         self._robot = robot
+        self._motors = motors
         self._inertias = dict(inertias)
         self._drive_inertia = drive_inertia
         self._flexibility = flexibility
@@ -123,7 +126,7 @@ class ArmDynamics:
         self._carry(0)
 
     def step(self, torque: NDArray[np.float64], h: float) -> None:
-        """Move on by h [s] under motor torque [N m], shape (n,)."""
+        """Move on by h [s] under the motors' torque on the joints [N m], shape (n,)."""
         q, v, half = self.q, self.v, 0.5 * h
         a1 = self._acceleration(q, v, torque)
         v2 = v + half * a1
@@ -150,7 +153,10 @@ class ArmDynamics:
     def _acceleration(
         self, q: NDArray[np.float64], v: NDArray[np.float64], torque: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        self._force[self.motor] = torque - self.friction.torque(v[self.motor])
+        friction = self.friction.torque(v[self.motor])
+        if self._motors is not None:
+            friction = friction + self._motors.friction(v[self.motor])
+        self._force[self.motor] = torque - friction
         return self._moving.acceleration(q, v, self._force)
 
     def _hold(self, load: tuple[str, Inertia] | None) -> None:
@@ -163,6 +169,7 @@ class ArmDynamics:
             self._robot,
             inertias,
             self._drive_inertia,
+            motors=self._motors,
             flexibility=self._flexibility,
             frictionloss=self._frictionloss,
         )

@@ -4,7 +4,8 @@
     a      = a_d + kd v_e + kp q_e + ki integral of q_e,   q_e = q_d - q,   v_e = v_d - v
 
 It knows nothing of the true parameters or of a grasped object, so it makes the errors that a real drive makes; like a
-real drive it integrates them away at rest.
+real drive it integrates them away at rest. Where motors move several joints, q = C^-1 theta and the motors' torque is
+C^-T times that.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 
 from heft.drivers.sim.friction import Friction
 from heft.drivers.sim.model import Structure, compile_plant
+from heft.drivers.sim.motors import SharedMotors
 from heft.drivers.sim.robot import SimRobot
 
 __all__ = ["ComputedTorque"]
 
 
 class ComputedTorque:
-    """For n axes, called once per servo period.
+    """For n motors, called once per servo period.
 
     bandwidth_hz  of the position loop, shape (n,)
     """
@@ -29,7 +31,10 @@ class ComputedTorque:
     def __init__(
         self, robot: SimRobot, structure: Structure, bandwidth_hz: NDArray[np.float64], period_s: float
     ) -> None:
-        self._model = compile_plant(robot, structure.inertias, robot.column("drive_inertia"))
+        self._coupling, self._motors = robot.coupling, SharedMotors.of(robot)
+        self._model = compile_plant(
+            robot, structure.inertias, robot.column("drive_inertia"), motors=self._motors
+        )
         self._data = mujoco.MjData(self._model)
         self._friction = Friction(
             viscous=robot.column("viscous"),
@@ -53,11 +58,15 @@ class ComputedTorque:
         """Torque from now to the next call [N m], shape (n,); `reference`: position, velocity, acceleration, (3 n,)."""
         n, data = len(q), self._data
         q_d, v_d, a_d = reference[:n], reference[n : 2 * n], reference[2 * n :]
+        if self._coupling is not None:
+            q, v, q_d, v_d, a_d = self._coupling.to_joints(np.stack([q, v, q_d, v_d, a_d]))
         q_e = q_d - q
         integral = self._integral + self._ki * q_e
         data.qpos, data.qvel, data.qacc = q, v, a_d + self._kd * (v_d - v) + self._kp * q_e + integral
         mujoco.mj_inverse(self._model, data)
         wanted = data.qfrc_inverse + self._friction.torque(v_d)
+        if self._coupling is not None and self._motors is not None:
+            wanted = self._coupling.motor_torque(wanted + self._motors.friction(v_d))
         torque = np.minimum(np.maximum(wanted, -self._limit), self._limit)
         self._integral = np.where(
             torque == wanted, integral, self._integral

@@ -14,10 +14,14 @@ from heft.drivers.driver import Actuator, Context
 from heft.drivers.errors import CommandError, DeviceFault, OptionError
 from heft.drivers.options import NonNegative, Positive
 from heft.drivers.plant.faults import DriveFault
+from heft.drivers.plant.mover import PositionLaw
+from heft.drivers.plant.part import PartialLaw, PlantPart
+from heft.drivers.plant.plant import Plant
 from heft.drivers.plant.sensor import PerColumn, Sensor, per_column
 from heft.drivers.playback.played_stream import played_stream
 from heft.drivers.playback.setpoint_follower import MotionState
 from heft.drivers.setpoints import Setpoints
+from heft.drivers.sim.computed_torque import ComputedTorque
 from heft.drivers.sim.device import DeviceOptions, SimDevice
 from heft.drivers.sim.model import read_structure, with_model
 from heft.drivers.sim.servo import Servo
@@ -30,7 +34,7 @@ _REST_TIMEOUT_S = 0.5
 
 
 class DriveOptions(DeviceOptions):
-    """Drives with an encoder on every motor (seen at the joint), a current sensor, and a position servo."""
+    """Drives with an encoder on every motor (seen behind the gear), a current sensor, and a position servo."""
 
     #: Servo ticks per second, by the drive's own clock; torque is held from one to the next.
     servo_hz: Positive = 1000.0
@@ -68,9 +72,12 @@ class SimDrives(SimDevice, Actuator):
 
     def __init__(self, name: str, options: DriveOptions, context: Context) -> None:
         super().__init__(name, options, context)
-        world, n = self.world, len(self.world.robot.joints)
+        world = self.world
         self._drive = options
-        self.axes = world.robot.axes
+        self._places = np.arange(len(world.axes)) if context.places is None else np.array(context.places)
+        self._plant: Plant = world if context.places is None else PlantPart(world, context.places)
+        self.axes = context.axes or world.axes
+        n = len(self.axes)
         self.watchdog_s = options.watchdog_s
         if options.current_delay_s < 0.5 / options.rate_hz:
             raise OptionError(
@@ -85,20 +92,17 @@ class SimDrives(SimDevice, Actuator):
         bandwidth_hz = per_column(f"{name}.bandwidth_hz", options.bandwidth_hz, n)
         if not (bandwidth_hz > 0.0).all():
             raise OptionError(f"{name}: bandwidth_hz is {options.bandwidth_hz}, must be positive; raise it")
-        known, structure = world.robot, world.structure
-        if options.feedforward is not None:
-            known = with_model(known, options.feedforward)
-            structure = read_structure(known)
+        period_s = self.ticker.period(options.servo_hz)
         self._servo = Servo(
             name,
-            known,
-            structure,
-            bandwidth_hz=bandwidth_hz,
-            period_s=self.ticker.period(options.servo_hz),
+            self.axes,
+            world.robot.column("acceleration")[self._places],
+            self._law(bandwidth_hz, period_s),
+            period_s=period_s,
             watchdog_s=options.watchdog_s,
         )
-        world.attach(self._servo)
-        self._torque_per_ampere = world.robot.column("torque_per_ampere")
+        self._plant.attach(self._servo)
+        self._torque_per_ampere = self._plant.torque_per_ampere
         self._add_sensor(*self._motion(), options.motion_delay_s)
         self._add_sensor(*self._current(), options.current_delay_s)
         played = played_stream(
@@ -122,16 +126,16 @@ class SimDrives(SimDevice, Actuator):
         for fault in self.world.faults(self.name):
             if isinstance(fault, DriveFault) and fault.active(np.array([t]))[0]:
                 raise DeviceFault(self.name, f"drive fault on {fault.joint}: cannot arm before it is cleared")
-        arm = self.world.dynamics
-        if arm.v.any():
+        position, velocity = self._plant.present()
+        if (np.abs(velocity) >= _REST_RAD_S).any():
             raise CommandError(
                 self.name, "cannot arm while the arm still moves; wait until the brakes have stopped it"
             )
-        self._servo.arm(arm.q[arm.motor])
+        self._servo.arm(position)
 
     async def position(self) -> NDArray[np.float64]:
         t = self.world.now()
-        position: NDArray[np.float64] = self.world.motor(np.array([t])).q[0]
+        position: NDArray[np.float64] = self._plant.motor(np.array([t])).q[0]
         return position
 
     async def play(self, chunk: Setpoints) -> None:
@@ -162,15 +166,25 @@ class SimDrives(SimDevice, Actuator):
         return self.world.now()
 
     def _at_rest(self) -> bool:
-        return self._servo.at_rest and bool(np.abs(self.world.dynamics.v).max() < _REST_RAD_S)
+        return self._servo.at_rest and bool(np.abs(self._plant.present()[1]).max() < _REST_RAD_S)
+
+    def _law(self, bandwidth_hz: NDArray[np.float64], period_s: float) -> PositionLaw:
+        """The servo's: of the robot's file, or of the one that it was given."""
+        if self._drive.feedforward is None:
+            return self._plant.position_law(bandwidth_hz, period_s)
+        known = with_model(self.world.robot, self._drive.feedforward)
+        every = np.full(len(known.joints), float(bandwidth_hz.mean()))
+        every[self._places] = bandwidth_hz
+        law = ComputedTorque(known, read_structure(known), every, period_s)
+        return law if len(self._places) == len(every) else PartialLaw(law, self._places, self.world.present)
 
     # -- measurement --------------------------------------------------------------------------------------------------
 
     def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
-        options, world = self._drive, self.world
-        motion = world.motor(t - options.motion_delay_s)
-        torque = world.mean_torque(t - options.current_delay_s, self._period)
-        return [np.hstack([motion.q, motion.v]), torque / self._torque_per_ampere, world.reference(t)]
+        options, plant = self._drive, self._plant
+        motion = plant.motor(t - options.motion_delay_s)
+        torque = plant.mean_torque(t - options.current_delay_s, self._period)
+        return [np.hstack([motion.q, motion.v]), torque / self._torque_per_ampere, plant.reference(t)]
 
     def _alive(self) -> None:
         self._servo.feed_watchdog(self.world.seconds(self.clock.now_ns()))
@@ -205,7 +219,7 @@ class SimDrives(SimDevice, Actuator):
             bias=per_column(f"{self.name}.torque_bias", options.torque_bias, n) / per_ampere,
             drift=per_column(f"{self.name}.torque_bias_drift", options.torque_bias_drift, n) / per_ampere,
             resolution=np.full(n, options.current_resolution),
-            limit=1.5 * self.world.robot.column("torque") / per_ampere,
+            limit=1.5 * self.world.robot.column("torque")[self._places] / per_ampere,
         )
         columns = (
             Column(axis, "current", "A", options.current_resolution, raw_unit="count") for axis in self.axes

@@ -40,7 +40,9 @@ class SimEncoders(SimDevice):
     def __init__(self, name: str, options: EncoderOptions, context: Context) -> None:
         super().__init__(name, options, context)
         self._delay_s = options.delay_s
-        axes = self.world.robot.axes
+        every = self.world.axes
+        self._places = np.arange(len(every)) if context.places is None else np.array(context.places)
+        axes = [every[k] for k in self._places]
         n, scale = len(axes), 2.0 * np.pi / (1 << options.bits)
         sensor = Sensor.draw(
             self._rng("bias"),
@@ -60,4 +62,4 @@ class SimEncoders(SimDevice):
         self._add_sensor(stream, sensor, options.delay_s)
 
     def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
-        return [self.world.joint_positions(t - self._delay_s)]
+        return [self.world.joint_positions(t - self._delay_s)[:, self._places]]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from heft.drivers.errors import OptionError
 from heft.drivers.plant.inertia import Inertia, transform
+from heft.drivers.sim.motors import SharedMotors
 from heft.drivers.sim.robot import SimRobot
 
 __all__ = ["Flexibility", "Structure", "compile_plant", "read_structure", "with_model"]
@@ -115,10 +116,13 @@ def compile_plant(
     inertias: Mapping[str, Inertia],
     drive_inertia: NDArray[np.float64],
     *,
+    motors: SharedMotors | None = None,
     flexibility: Flexibility | None = None,
     frictionloss: NDArray[np.float64] | None = None,
 ) -> Any:
     """An MjModel with these inertias (by body) and drive inertias [kg m2], shape (n,).
+
+    A motor that turns with several joints is a fixed tendon over them, whose armature is the motor's inertia.
 
     `frictionloss` [N m], shape (n,), is MuJoCo's own dry friction, a soft constraint. Without it nothing is left that
     the constraint solver would have to do, and it is switched off.
@@ -144,6 +148,12 @@ def compile_plant(
                 stiffness=flexibility.stiffness[i],
                 damping=flexibility.damping[i],
             )
+    if motors is not None:
+        for k in np.flatnonzero(motors.coupling.shared):
+            tendon = spec.add_tendon(name=f"{robot.axes[k]}_motor", armature=motors.inertia[k])
+            for name, turns in zip(robot.axes, motors.coupling.matrix[k], strict=True):
+                if turns:
+                    tendon.wrap_joint(name, turns)
     if robot.sensor is not None:
         for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
             spec.add_sensor(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=robot.sensor)

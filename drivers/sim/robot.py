@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from heft.drivers.coupling import Coupling
+
 __all__ = ["SimJoint", "SimRobot"]
 
 
@@ -16,7 +18,8 @@ class SimJoint:
     """One joint of the robot's file [rad, rad/s, rad/s2, N m] (or m, N): limits, drive, prior joint terms.
 
     joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
-    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m].
+    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`, `motor_viscous` and
+    `motor_coulomb` are those of a motor that turns with several joints.
     """
 
     name: str
@@ -30,6 +33,9 @@ class SimJoint:
     viscous: float = 0.0
     coulomb: float = 0.0
     offset: float = 0.0
+    motor_inertia: float = 0.0
+    motor_viscous: float = 0.0
+    motor_coulomb: float = 0.0
     smoothing_velocity: float = 0.02
 
     @property
@@ -44,7 +50,7 @@ class SimRobot:
 
     `flange` and `sensor` are sites (in URDF, links); `hand` is the body that a grasped object becomes part of. The
     sensor measures the force between its body, which carries the hand, and that body's parent. `locked` joints are held
-    still in the position they have in the file.
+    still in the position they have in the file. `coupling` None: each motor moves one joint.
     """
 
     name: str
@@ -55,6 +61,7 @@ class SimRobot:
     sensor: str | None = None
     hand: str | None = None
     locked: tuple[str, ...] = ()
+    coupling: Coupling | None = None
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -5,20 +5,23 @@ The torque is held from one tick to the next, and it is this torque that the dri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from heft.drivers.errors import DeviceFault
+from heft.drivers.plant.mover import PositionLaw
 from heft.drivers.playback.setpoint_follower import MotionState, SetpointFollower
-from heft.drivers.sim.computed_torque import ComputedTorque
-from heft.drivers.sim.model import Structure
-from heft.drivers.sim.robot import SimRobot
 
 __all__ = ["Servo"]
 
 
 class Servo(SetpointFollower):
-    """One servo for all axes; times are seconds since the world's start.
+    """One servo for all axes of a device; times are seconds since the world's start.
+
+    deceleration   of the controlled stop [rad/s2], shape (n,)
+    law            from setpoints to torque
 
     `failure` is set when the drive has stopped by itself: out of setpoints, host silent, or a drive fault.
     """
@@ -26,17 +29,17 @@ class Servo(SetpointFollower):
     def __init__(
         self,
         name: str,
-        robot: SimRobot,
-        structure: Structure,
+        axes: Sequence[str],
+        deceleration: NDArray[np.float64],
+        law: PositionLaw,
         *,
-        bandwidth_hz: NDArray[np.float64],
         period_s: float,
         watchdog_s: float | None,
     ) -> None:
-        super().__init__(name, robot.axes, robot.column("acceleration"))
+        super().__init__(name, axes, deceleration)
         self.period_s = period_s
         self.watchdog_s = watchdog_s
-        self._law = ComputedTorque(robot, structure, bandwidth_hz, period_s)
+        self._law = law
         self._heard = 0.0
 
     def feed_watchdog(self, t: float) -> None:
@@ -57,7 +60,7 @@ class Servo(SetpointFollower):
         )
 
     def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Torque from this tick to the next [N m], shape (n,); None: the brakes hold. q, v: motor side."""
+        """Torque from this tick to the next [N m], shape (n,); None: the brakes hold. q, v: of its motors."""
         if self.state is not MotionState.OFF:
             self._guard(t)
             self.follow(t)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -17,6 +17,7 @@ from heft.drivers.plant.sensor import PerColumn, per_column
 from heft.drivers.sim.arm_dynamics import ArmDynamics
 from heft.drivers.sim.friction import Friction
 from heft.drivers.sim.model import Flexibility, Structure
+from heft.drivers.sim.motors import SharedMotors
 from heft.drivers.sim.robot import SimRobot
 
 __all__ = ["HardOptions", "PerturbationOptions", "TrueArm", "draw_arm"]
@@ -54,11 +55,12 @@ class TrueArm:
     inertias: Mapping[str, Inertia]
     drive_inertia: NDArray[np.float64]
     friction: Friction
+    motors: SharedMotors | None = None
 
     def dynamics(self, robot: SimRobot, hard: HardOptions | None) -> ArmDynamics:
         """The dynamics with these parameters; with `hard`, what the identification model leaves out comes on top."""
         if hard is None:
-            return ArmDynamics(robot, self.inertias, self.drive_inertia, self.friction)
+            return ArmDynamics(robot, self.inertias, self.drive_inertia, self.friction, motors=self.motors)
         n = len(robot.joints)
         f = self.friction
         stribeck = Friction(
@@ -77,6 +79,7 @@ class TrueArm:
             self.inertias,
             self.drive_inertia,
             stribeck,
+            motors=self.motors,
             flexibility=Flexibility(stiffness, per_column("simulation.hard.damping", hard.damping, n)),
             frictionloss=hard.frictionloss * f.coulomb,
         )
@@ -92,6 +95,12 @@ class TrueArm:
             values[f"{joint}.viscous"] = float(f.viscous[i])
             values[f"{joint}.coulomb"] = float(f.coulomb[i])
             values[f"{joint}.offset"] = float(f.offset[i])
+        if (m := self.motors) is not None:
+            for k in np.flatnonzero(m.coupling.shared):
+                motor = f"{robot.axes[k]}_motor"
+                values[f"{motor}.drive_inertia"] = float(m.inertia[k])
+                values[f"{motor}.viscous"] = float(m.viscous[k])
+                values[f"{motor}.coulomb"] = float(m.coulomb[k])
         return values
 
 
@@ -119,4 +128,20 @@ def draw_arm(
             offset=robot.column("offset") + sizes.friction * coulomb * rng.standard_normal(n),
             smoothing_velocity=robot.column("smoothing_velocity"),
         ),
+        motors=_draw_motors(robot, sizes, rng),
+    )
+
+
+def _draw_motors(
+    robot: SimRobot, sizes: PerturbationOptions, rng: np.random.Generator
+) -> SharedMotors | None:
+    motors = SharedMotors.of(robot)
+    if motors is None:
+        return None
+    n = len(robot.joints)
+    return replace(
+        motors,
+        inertia=motors.inertia * np.exp(sizes.drive_inertia * rng.standard_normal(n)),
+        viscous=motors.viscous * np.exp(sizes.friction * rng.standard_normal(n)),
+        coulomb=motors.coulomb * np.exp(sizes.friction * rng.standard_normal(n)),
     )

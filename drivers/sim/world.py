@@ -7,6 +7,7 @@ servo is one row of history; devices sample it at instants of their own clocks.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from heft.drivers.plant.history import History, State
 from heft.drivers.plant.inertia import Inertia
 from heft.drivers.plant.mover import PositionLaw
 from heft.drivers.plant.plant import Plant
+from heft.drivers.sim.brakes import Brakes
 from heft.drivers.sim.computed_torque import ComputedTorque
 from heft.drivers.sim.model import read_structure
 from heft.drivers.sim.robot import SimRobot
@@ -29,11 +31,15 @@ from heft.drivers.sim.truth import HardOptions, PerturbationOptions, draw_arm
 __all__ = ["World", "WorldOptions"]
 
 _DEFAULT_TICK_S = 0.001  # without a drive nothing moves, and any will do
+_BRAKE_HZ = 20.0  # how stiff a brake is
 
 
 class WorldOptions(Options):
     """The plant of a simulated rig."""
 
+    #: MJCF or URDF file of the arm, beside the rig's file, for a robot that is given by DH rows; its bodies are the
+    #: links, in frames of the convention. Left out: the robot's own model.
+    model: Path | None = None
     #: Longest integration step [s]. Halving it moves no identified parameter by 0.01 of its standard deviation.
     step_s: Annotated[float, Field(gt=0, le=0.01)] = 0.001
     #: Where the arm stands at the start [rad]; left out: zero, or the middle of the limits where they exclude zero.
@@ -58,6 +64,7 @@ class World(Plant):
         self.dynamics = self.arm.dynamics(robot, options.hard)
         self.dynamics.place(_posture(robot, options.posture))
         self._braking: NDArray[np.float64] | None = None  # deceleration of the brakes [rad/s2]
+        self._brakes: Brakes | None = None  # of single motors
         self._history = self._new_history(_DEFAULT_TICK_S)
         self._payloads: list[dict[str, Any]] = []
         for fault in options.faults:
@@ -70,28 +77,40 @@ class World(Plant):
 
     @property
     def torque_per_ampere(self) -> NDArray[np.float64]:
-        """Joint torque per motor current [N m/A], shape (n,)."""
+        """Motor torque per motor current [N m/A], shape (n,)."""
         return self.robot.column("torque_per_ampere")
 
     def position_law(self, bandwidth_hz: NDArray[np.float64], period_s: float) -> PositionLaw:
-        """A position servo for this arm, made from its file; `bandwidth_hz` has shape (n,)."""
+        """A position servo for the motors, made from the arm's file; `bandwidth_hz` has shape (n,)."""
         return ComputedTorque(self.robot, self.structure, bandwidth_hz, period_s)
 
     # -- time -------------------------------------------------------------------------------------------------------
 
     def _tick(self, t: float, period: float) -> None:
-        arm, mover = self.dynamics, self._mover
-        torque = mover.update(t, arm.q[arm.motor], arm.v[arm.motor]) if mover is not None else None
-        if torque is None:
-            torque = np.zeros(len(self.robot.joints))
+        arm, coupling = self.dynamics, self.robot.coupling
+        q, v = self.present()
+        torque, on, reference = self._ask_movers(t, q, v)
+        if not on.any():
             self._brake(period)
         else:
             self._braking = None
+            applied = torque if on.all() else torque + self._hold(t, q, v, on)
+            if coupling is not None:
+                applied = coupling.joint_torque(applied)
             steps = max(1, round(period / self.options.step_s))
             for _ in range(steps):
-                arm.step(torque, period / steps)
-        reference = mover.reference if mover is not None else np.zeros(3 * len(self.robot.joints))
+                arm.step(applied, period / steps)
         self._history.append(torque, reference, arm.load, arm.q, arm.v)
+
+    def _hold(
+        self, t: float, q: NDArray[np.float64], v: NDArray[np.float64], on: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Torque of the brakes of those motors whose drives are off while others are on [N m], shape (n,)."""
+        if self._brakes is None:
+            n = len(self.axes)
+            law = self.position_law(np.full(n, _BRAKE_HZ), self._history.period_s)
+            self._brakes = Brakes(law, n, self.options.brake_s)
+        return self._brakes.torque(t, q, v, on)
 
     def _brake(self, period: float) -> None:
         """The brakes take the speed away evenly within `brake_s`, and then hold."""
@@ -111,17 +130,20 @@ class World(Plant):
     # -- what devices see -------------------------------------------------------------------------------------------
 
     def motor(self, t: NDArray[np.float64]) -> State:
-        """Positions and velocities on the motor side at times t, shape (N, n) each."""
-        state = self._history.state(t)
-        return State(state.q[:, self.dynamics.motor], state.v[:, self.dynamics.motor])
+        """Positions and velocities of the motors at times t, shape (N, n) each."""
+        state, coupling = self._history.state(t), self.robot.coupling
+        q, v = state.q[:, self.dynamics.motor], state.v[:, self.dynamics.motor]
+        return State(q, v) if coupling is None else State(coupling.to_motors(q), coupling.to_motors(v))
+
+    def present(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Position and velocity of the motors at the newest tick, shape (n,) each."""
+        arm, coupling = self.dynamics, self.robot.coupling
+        q, v = arm.q[arm.motor], arm.v[arm.motor]
+        return (q, v) if coupling is None else (coupling.to_motors(q), coupling.to_motors(v))
 
     def joint_positions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """Positions on the link side at times t [rad], shape (N, n)."""
         return self.dynamics.joint_positions(self._history.state(t).q)
-
-    def reference(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Setpoints in force at times t: position, velocity, acceleration, shape (N, 3 n)."""
-        return self._history.reference(t)
 
     def wrench(self, t: NDArray[np.float64], window_s: float) -> NDArray[np.float64]:
         """Wrench of the sensor on what it carries [N, N m], mean over a window around t, shape (N, 6).

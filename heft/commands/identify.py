@@ -17,9 +17,11 @@ from heft.identification import identify_and_report
 from heft.identify.bodies.consistency import Level
 from heft.identify.data.known_load import NUMBERS
 from heft.identify.estimation.estimators import ESTIMATORS
+from heft.identify.estimation.friction.choice import FRICTION_TERMS
 from heft.identify.fit import identify_recordings
 from heft.identify.information.fit_data import SHARED
 from heft.identify.robot import Robot
+from heft.identify.settings import Settings
 from heft.known_loads import known_loads
 from heft.options import add_settings, settings
 from heft.terminal.progress import progress_bars
@@ -71,6 +73,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "(default: a point); FILE where there are several",
     )
     parser.add_argument(
+        "--friction",
+        metavar="auto|file|TERMS",
+        help="auto: terms and velocities of each joint's friction from the data; file: as the robot's file says; or "
+        f"terms for all joints, as viscous,coulomb (of {', '.join(FRICTION_TERMS)}); default: the session's, or auto",
+    )
+    parser.add_argument(
         "--reproduce",
         type=Path,
         metavar="RESULT.json",
@@ -98,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = settings(arguments)
     if arguments.second_opinion:
         chosen["method.second_opinion"] = True
+    if arguments.friction is not None:
+        chosen |= Settings.parse([f"friction={arguments.friction}"]).to_dict()
     if arguments.reproduce is not None:
         if chosen:
             arguments.usage_error("--reproduce makes a result with its own settings; leave --set out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.table import Table
 from heft.identify.bodies.parameters import Layout
 from heft.identify.data import KnownLoad
 from heft.identify.data.account import GRID, USED
+from heft.identify.data.deflection import Deflection
 from heft.identify.estimation.cutoff import Tradeoff
 from heft.identify.result import Result
 from heft.identify.result.parameter_values import LinkParameters, Parameters
@@ -51,12 +53,16 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
         console.print(line, markup=False)
     if any(origin.rows for origin in result.provenance.data):
         console.print(_rows(result), markup=False)
+    if result.friction is not None:
+        console.print(f"friction {result.friction}", markup=False)
     console.print(f"torque error: fit {100 * result.fit.total:.2f} %", end="")
     if result.validation is None:
         console.print("; no validation: give a motion that the fit has not seen (--validate FILE)")
     else:
         console.print(f", validation on unseen motion {100 * result.validation.total:.2f} %")
     console.print(result.certainty, markup=False)
+    for deflection in result.deflections:
+        console.print(_bending(deflection), markup=False)
     if "bootstrap_replicates" in result.facts:
         console.print(_bootstrap(result), markup=False)
     for warning in result.warnings:
@@ -104,6 +110,19 @@ def _rows(result: Result) -> str:
     lost = [f"{n} {why}" for why, n in total.items() if n and why not in (GRID, USED)]
     text = f"rows {total[USED]} of {total[GRID]} used"
     return f"{text}; left out: {', '.join(lost)}" if lost else text
+
+
+def _bending(found: Deflection) -> str:
+    """How far the joints bend, those that visibly do with their stiffness."""
+    bends = [
+        f"{joint} {1e3 * rms:.2g} mrad rms (at most {1e3 * largest:.2g}, {stiffness:.3g} N m/rad)"
+        for joint, rms, largest, stiffness in zip(
+            found.joints, found.rms, found.largest, found.stiffness, strict=True
+        )
+        if isfinite(stiffness)
+    ]
+    said = ", ".join(bends) or f"at most {1e3 * max(found.largest):.2g} mrad, not with the torque"
+    return f"links against motors ({found.stream}): {said}"
 
 
 def _bootstrap(result: Result) -> str:

@@ -6,7 +6,7 @@ For each link, in the robot's order (Pinocchio's ten numbers, all in the link's 
     mx my mz                 first moment, mass times centre of mass          [kg m]
     xx xy yy xz yz zz        inertia about the origin of the link's frame     [kg m2]
 
-then, for each joint in order, its terms in the robot's order (`JOINT_TERMS`). A name is `owner.term`:
+then, for each joint in order, its own terms (of `JOINT_TERMS`). A name is `owner.term`:
 `link3.mx`, `joint3.viscous`. Everything else asks by name, through a `Layout`.
 """
 
@@ -46,16 +46,17 @@ JOINT_TERMS: Mapping[str, JointTerm] = {
         JointTerm("coulomb_asymmetry", "N m", False),
         JointTerm("stribeck", "N m", True),
         JointTerm("load_friction", "-", True),
+        JointTerm("viscous_temperature", "N m s/(rad K)", False),
+        JointTerm("coulomb_temperature", "N m/K", False),
     )
 }
 
 
-def parameter_names(links: Iterable[str], joints: Iterable[str], terms: Iterable[str]) -> tuple[str, ...]:
-    """Names of all parameters in order: ten per link, then `terms` per joint."""
-    terms = tuple(terms)
+def parameter_names(links: Iterable[str], joint_terms: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Names of all parameters in order: ten per link, then the terms of each joint."""
     return tuple(
         [f"{link}.{term}" for link in links for term in LINK_TERMS]
-        + [f"{joint}.{term}" for joint in joints for term in terms]
+        + [f"{joint}.{term}" for joint, terms in joint_terms.items() for term in terms]
     )
 
 

@@ -164,11 +164,7 @@ def _outliers(data: FitData, estimate: Estimate, effect: Influence) -> list[str]
     if not outliers:
         return []
     shown = "; ".join(str(one) for one in outliers[:4]) + ("; ..." if len(outliers) > 4 else "")
-    what = (
-        "had no say"
-        if estimate.sample_weights is not None
-        else "pull at the answer: leave them out, or use irls"
-    )
+    what = "had no say" if estimate.method == "irls" else "pull at the answer: leave them out, or use irls"
     return [f"some data do not belong to the rest (a knock, a touch, a bad sensor?): {shown}; they {what}"]
 
 

@@ -27,7 +27,7 @@ INSTANTS = 24  # at which the regressor's derivative is looked at
 
 def position_noise(data: Dataset) -> Array:
     """Standard deviation of white noise on positions (on velocities, where they are measured), shape (n,)."""
-    return white_noise(data.t, data.q if data.dq is None else data.dq)
+    return white_noise(data.t, data.turned if data.dq is None else data.dq)
 
 
 def acceleration_noise(processing: Processing, data: Dataset, rate_hz: float) -> Array:

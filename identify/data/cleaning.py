@@ -22,7 +22,7 @@ from heft.identify.errors import DataError
 __all__ = ["CleanArrays", "cleaned"]
 
 MOST_LOST = 0.5  # with less than this nothing is identified, as of recordings
-SIGNALS = ("q", "tau", "dq")
+SIGNALS = ("q", "tau", "dq", "motor")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CleanArrays:
 
 
 def cleaned(t: Array, tables: Mapping[str, NDArray[Any]]) -> CleanArrays:
-    """Clean stamps t [s] (T,) and tables (T, k): `q`, `tau`, `dq`, and `wrench`, whose NaN stay.
+    """Clean stamps t [s] (T,) and tables (T, k): `q`, `tau`, `dq`, `motor`, and `wrench`, whose NaN stay.
 
     The caller's own arrays where there is nothing to leave out. `DataError` where too little is left.
     """

@@ -15,9 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
 from heft.identify.data.cleaning import cleaned
+from heft.identify.data.deflection import Deflection
+from heft.identify.data.filters import Differentiator
 from heft.identify.data.known_load import KnownLoad
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.sampling import Piece, interpolate
+from heft.identify.data.temperature import Temperature
 from heft.identify.errors import DataError
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ __all__ = ["Dataset"]
 
 FEWEST = 16  # samples
 OUTSIDE = "outside the part"
-TABLES = ("q", "tau", "dq", "wrench")
+TABLES = ("q", "tau", "dq", "wrench", "motor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,10 @@ class Dataset:
     q, tau   joint positions [rad, m] and torques [N m, N], shape (T, n)
     dq       measured velocities [rad/s, m/s], shape (T, n), or None: from positions
     wrench   of a wrist sensor, forces [N] and torques [N m], shape (T, 6), NaN where it is not known; or None
+    temperature   of the joints, or None where nothing measured it
+    motor    positions of the motors as those of the joints [rad, m], shape (T, n), where encoders on the links measure
+             q: velocities and accelerations come from it; or None: from q
+    deflection   how links and motors differ, where both are measured
     source   where the data come from
     notes    what was noticed on the way, with numbers
     torque_stream, motion_stream, wrench_stream   names of what measured torques, positions and the wrench
@@ -62,6 +69,9 @@ class Dataset:
     sent: Mapping[str, int] = field(default_factory=dict)
     part_of: str = ""
     load: KnownLoad | None = None
+    temperature: Temperature | None = None
+    motor: NDArray[Any] | None = None
+    deflection: Deflection | None = None
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -77,7 +87,7 @@ class Dataset:
                 f"time does not increase: t[{where + 1}] = {t[where + 1]!r} s follows {t[where]!r} s; "
                 "sort the samples by time and leave out repeated ones"
             )
-        for name in ("q", "tau", "dq"):
+        for name in ("q", "tau", "dq", "motor"):
             value = getattr(self, name)
             if value is not None:
                 _finite(name, value)
@@ -90,13 +100,16 @@ class Dataset:
         tau: ArrayLike,
         dq: ArrayLike | None = None,
         wrench: ArrayLike | None = None,
+        temperature: ArrayLike | None = None,
+        motor: ArrayLike | None = None,
     ) -> Dataset:
         """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6).
 
         They are treated as recordings are: rows that cannot be used are left out, counted (`removed`) and told
-        (`notes`); see `heft.identify.data.cleaning`.
+        (`notes`); see `heft.identify.data.cleaning`. `temperature` [K] (T, n) is that of the joints; `motor` [rad]
+        (T, n) positions of the motors as those of the joints, where q was measured on the links.
         """
-        given = {"q": q, "tau": tau, "dq": dq, "wrench": wrench}
+        given = {"q": q, "tau": tau, "dq": dq, "wrench": wrench, "motor": motor}
         stamps = np.asarray(t, dtype=np.float64)
         tables = _shaped(stamps, {name: value for name, value in given.items() if value is not None})
         clean = cleaned(stamps, tables)
@@ -106,9 +119,11 @@ class Dataset:
             clean.tables["tau"],
             clean.tables.get("dq"),
             clean.tables.get("wrench"),
+            motor=clean.tables.get("motor"),
             notes=clean.notes,
             removed=clean.removed,
             sent={"arrays": len(stamps)} if clean.removed else {},
+            temperature=None if temperature is None else Temperature(stamps, np.asarray(temperature)),
         )
 
     @classmethod
@@ -173,7 +188,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """Hash of all numbers: equal data have equal ones."""
         digest = hashlib.blake2b(digest_size=16)
-        for name in ("t", "q", "tau", "dq", "wrench"):
+        for name in ("t", *TABLES):
             value = getattr(self, name)
             if value is not None:
                 digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
@@ -181,6 +196,8 @@ class Dataset:
                     digest.update(np.ascontiguousarray(value[start : start + 65536]).data)
         if self.load is not None:
             digest.update(np.array(self.load.numbers).data)
+        if self.temperature is not None:
+            digest.update(np.column_stack([self.temperature.t, self.temperature.kelvin]).data)
         return digest.hexdigest()
 
     def between(self, start_s: float, stop_s: float) -> Dataset:
@@ -204,6 +221,31 @@ class Dataset:
         """q and dq at samples start .. stop - 1 of a piece's grid: each (n, stop - start)."""
         q = self._on_grid(self.q, piece, step_s, start, stop)
         return q, None if self.dq is None else self._on_grid(self.dq, piece, step_s, start, stop)
+
+    def kinematics(
+        self, piece: Piece, step_s: float, start: int, stop: int, motion: Differentiator
+    ) -> tuple[Array, Array, Array]:
+        """Smoothed position, velocity and acceleration at samples start .. stop - 1 of a piece's grid, (n, K) each.
+
+        Velocity and acceleration come from measured velocities, else from the motors, else from the positions.
+        """
+        around = (piece, step_s, start - motion.half, stop + motion.half)
+        q, dq = self.motion(*around)
+        position, velocity, acceleration = motion.apply(q)
+        if dq is not None:
+            velocity, acceleration, _ = motion.apply(dq)
+        elif (turned := self.turning(*around)) is not None:
+            _, velocity, acceleration = motion.apply(turned)
+        return position, velocity, acceleration
+
+    def turning(self, piece: Piece, step_s: float, start: int, stop: int) -> Array | None:
+        """`motor` at samples start .. stop - 1 of a piece's grid: (n, stop - start); None where q is all there is."""
+        return None if self.motor is None else self._on_grid(self.motor, piece, step_s, start, stop)
+
+    @property
+    def turned(self) -> NDArray[Any]:
+        """The positions that velocities and accelerations come from [rad, m], shape (T, n)."""
+        return self.q if self.motor is None else self.motor
 
     def torque(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
         """tau at samples start .. stop - 1 of a piece's grid: (n, stop - start)."""
@@ -231,17 +273,11 @@ class Dataset:
     def _part(self, low: int, high: int) -> Dataset:
         """Samples low .. high - 1; views, not copies."""
         part = slice(low, high)
-        dq, wrench = self.dq, self.wrench
         left = self.removed.get(OUTSIDE, 0) + len(self) - (high - low)
-        return replace(
-            self,
-            removed={**self.removed, OUTSIDE: left} if self.sent and left else self.removed,
-            t=self.t[part],
-            q=self.q[part],
-            tau=self.tau[part],
-            dq=None if dq is None else dq[part],
-            wrench=None if wrench is None else wrench[part],
-        )
+        tables = {name: getattr(self, name) for name in TABLES}
+        cut: dict[str, Any] = {name: table[part] for name, table in tables.items() if table is not None}
+        removed = {**self.removed, OUTSIDE: left} if self.sent and left else self.removed
+        return replace(self, removed=removed, t=self.t[part], **cut)
 
 
 def _shaped(t: Array, tables: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
@@ -249,7 +285,7 @@ def _shaped(t: Array, tables: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]
     if t.ndim != 1 or len(t) < FEWEST:
         raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
     q = _table("q", tables["q"], len(t), None)
-    widths = {"tau": q.shape[1], "dq": q.shape[1], "wrench": 6}
+    widths = {"tau": q.shape[1], "dq": q.shape[1], "motor": q.shape[1], "wrench": 6}
     others = {name: _table(name, tables[name], len(t), widths[name]) for name in widths if name in tables}
     return {"q": q, **others}
 

@@ -116,9 +116,10 @@ def coarse(data: Dataset, sampling: Sampling, number: int) -> tuple[Array, float
     for start in range(0, count, CHUNK * factor):
         stop = min(count, start + CHUNK * factor)
         if piece.even:
-            part = data.q[piece.first + start : piece.first + stop].reshape(-1, factor, data.joints)
+            part = data.turned[piece.first + start : piece.first + stop].reshape(-1, factor, data.joints)
             parts.append(part.mean(axis=1, dtype=np.float64).T)
         else:
-            grid, _ = data.motion(piece, sampling.step_s, start, stop)
+            turned = data.turning(piece, sampling.step_s, start, stop)
+            grid = data.motion(piece, sampling.step_s, start, stop)[0] if turned is None else turned
             parts.append(grid.reshape(data.joints, -1, factor).mean(axis=2))
     return np.concatenate(parts, axis=1), factor * sampling.step_s

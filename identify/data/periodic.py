@@ -48,10 +48,13 @@ def periodic_rows(
     part = Piece(
         piece.first + skip, piece.last, piece.start_s + (skip * step if even else first), piece.count, even
     )
-    q, tau = _mean_period(robot, data, part, period, samples, periods)
+    q, tau = _mean_period(robot, data, part, period, samples, periods, motors=False)
     lag = round(delay_s * samples / period)
     tau = np.roll(tau, -lag, axis=1)
     position, velocity, acceleration = _series(q, period, 2 * processing.cutoff_hz)
+    if data.motor is not None:
+        motor, _ = _mean_period(robot, data, part, period, samples, periods, motors=True)
+        _, velocity, acceleration = _series(motor, period, 2 * processing.cutoff_hz)
     velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
     taps = processing.taps(samples / period)
     torque = central(taps, period / samples)
@@ -82,15 +85,16 @@ def _grid(period: float, step: float, decimation: int, piece: Piece) -> tuple[in
 
 
 def _mean_period(
-    robot: Robot, data: Dataset, piece: Piece, period: float, samples: int, periods: int
+    robot: Robot, data: Dataset, piece: Piece, period: float, samples: int, periods: int, *, motors: bool
 ) -> tuple[Array, Array]:
-    """Mean positions and torques over the periods, (n, samples) each."""
+    """Mean positions (of the links or of the motors) and torques over the periods, (n, samples) each."""
     q, tau = np.zeros((data.joints, samples)), np.zeros((data.joints, samples))
     squares = np.zeros(data.joints)
     start = None
     for number in range(periods):
         part = (piece, period / samples, number * samples, (number + 1) * samples)
-        position, torque = data.motion(*part)[0], data.torque(*part)
+        turned = data.turning(*part) if motors else None
+        position, torque = data.motion(*part)[0] if turned is None else turned, data.torque(*part)
         start = position[:, :1] if start is None else start
         q += (position - start) / periods
         tau += torque / periods

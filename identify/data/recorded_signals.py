@@ -12,19 +12,22 @@ from typing import TypedDict
 import numpy as np
 
 from heft.daq.recording import Recording
-from heft.drivers.stream import Stream
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.deflection import Deflection
+from heft.identify.data.joined_series import JoinedSeries, read_source
+from heft.identify.data.link_positions import link_positions
 from heft.identify.data.measured_streams import (
     WRENCH,
-    JointPositions,
-    JointTorques,
-    motion_stream,
-    torque_streams,
+    JointSource,
+    motion_source,
+    temperature_stream,
+    torque_source,
     wrench_streams,
 )
 from heft.identify.data.resampling import at_instants
 from heft.identify.data.stream_series import Series, read_series
+from heft.identify.data.temperature import Temperature
 from heft.identify.errors import DataError
 from heft.identify.robot import Robot
 
@@ -53,39 +56,52 @@ class RecordedSignals(TypedDict):
     wrench_stream: str
     removed: Mapping[str, int]
     sent: Mapping[str, int]
+    temperature: Temperature | None
+    motor: Array | None
+    deflection: Deflection | None
 
 
 def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> RecordedSignals:
     """Positions and torques of the parts of a session meant for `use` (None: identification, or all of it).
 
-    Torque is measured as such, or current times gear and torque constant. Positions come from the device that also
-    tells of torque, where it tells of both: one clock. Invalid samples are left out.
+    Torque is measured as such, or current times gear and torque constant. Positions come from the devices that also
+    tell of torque, where they tell of both: one clock. Motors that move several joints are turned into these. Where
+    several devices have a part of the arm each, they are read at the instants of the first. Positions are those of
+    encoders on the links, where there are any beside the motors'. Invalid samples are left out.
     """
     path = recording.path
-    motion, torque = _joint_streams(recording, robot)
+    motion, torque = _joint_sources(recording, robot)
     intervals, notes = _intervals(recording, use)
-    measured = JointTorques(torque, robot)
-    q = read_series(recording, motion, JointPositions(motion, robot).names)
-    tau = read_series(recording, torque, measured.names)
+    q, tau = (read_source(recording, source, robot) for source in (motion, torque))
     inside = np.zeros(len(q.t), dtype=bool)
     for start, end in intervals:
         inside |= (q.t >= start) & (q.t < end)
-    torques, near = at_instants(q.t, tau.t, measured.converted(tau.values))
+    torques, near = at_instants(q.t, tau.t, torque.of_joints(tau.values, robot))
     rows = near & inside
+    positions = motion.of_joints(q.values, robot)
+    links = link_positions(recording, robot, q.t, positions, torques, rows, q.name)
+    if links.positions is not None:
+        rows &= links.known
     if not rows.any():
         raise DataError(
             f"{path}: no sample of {q.name} and {tau.name} for {use or IDENTIFICATION}; was a device off?"
         )
     t = q.t[rows]
     force, refused = _wrench(recording)
-    series = [q, tau, *([] if force is None else [force])]
-    notes += [*dict.fromkeys(note for one in series for note in one.notes), *refused]
+    series = [*q.parts, *tau.parts, *links.series, *([] if force is None else [force])]
+    notes += [*dict.fromkeys(note for one in series for note in one.notes), *refused, *links.notes]
+    if (motion.motors or torque.motors) and np.array_equal(robot.drives.coupling, np.eye(len(robot.joints))):
+        notes.append(
+            f"{q.name}, {tau.name} are of motors, and the robot's file has no `coupling`: each is taken for its joint"
+        )
     notes += [*_losses(path, intervals, q, tau, t), *_endings(intervals, series)]
     removed = {f"{one.name}: {why}": n for one in series for why, n in one.removed.items() if n}
     removed |= {"outside the segments": int((~inside).sum()), "without torque": int((inside & ~near).sum())}
+    if links.positions is not None:
+        removed["without a link's position"] = int((inside & near & ~links.known).sum())
     return RecordedSignals(
         t=t - t[0],
-        q=q.values[rows],
+        q=(positions if links.positions is None else links.positions)[rows],
         tau=torques[rows],
         wrench=None if force is None else _at(t, force),
         source=str(path),
@@ -95,22 +111,25 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
         wrench_stream="" if force is None else force.name,
         removed=removed,
         sent={one.name: one.sent for one in series},
+        temperature=_temperature(recording, robot, t[0]),
+        motor=None if links.positions is None else positions[rows],
+        deflection=links.deflection,
     )
 
 
-def _joint_streams(recording: Recording, robot: Robot) -> tuple[Stream, Stream]:
-    """The streams of positions and of torques or currents of all joints."""
+def _joint_sources(recording: Recording, robot: Robot) -> tuple[JointSource, JointSource]:
+    """What measures positions and torques or currents of all joints."""
     streams = recording.streams.values()
-    torques = torque_streams(streams, robot)
-    motion = motion_stream(streams, robot, torques[0] if torques else None)
-    for stream, quantity in ((torques[0] if torques else None, "torque or current"), (motion, "position")):
-        if stream is None:
+    torque, motion = torque_source(streams, robot), motion_source(streams, robot)
+    for source, quantity in ((torque, "torque or current"), (motion, "position")):
+        if source is None:
             raise DataError(
                 f"{recording.path}: no stream with {quantity} of all joints ({', '.join(robot.joints)}); "
                 f"it has {', '.join(recording.streams)}: is this the right robot?"
             )
     assert motion is not None
-    return motion, torques[0]
+    assert torque is not None
+    return motion, torque
 
 
 def _wrench(recording: Recording) -> tuple[Series | None, list[str]]:
@@ -125,6 +144,18 @@ def _wrench(recording: Recording) -> tuple[Series | None, list[str]]:
         except DataError as exc:
             refused.append(f"{stream.name} is not used: {exc}")
     return None, refused
+
+
+def _temperature(recording: Recording, robot: Robot, start_s: float) -> Temperature | None:
+    """Of the joints, on a time that begins at host time `start_s` [s]; None where no stream has all of them."""
+    stream = temperature_stream(recording.streams.values(), robot)
+    if stream is None:
+        return None
+    try:
+        series = read_series(recording, stream, [f"{joint}.temperature" for joint in robot.joints])
+    except DataError:  # a part of a recording may hold no two samples of it
+        return None
+    return Temperature(series.t - start_s, series.values)
 
 
 def _at(t: Array, force: Series) -> Array:
@@ -146,7 +177,9 @@ def _intervals(recording: Recording, use: str | None) -> tuple[list[Interval], l
     return [(-np.inf, np.inf)], ["the recording has no segment for identification: all of it is used"]
 
 
-def _losses(path: Path, intervals: list[Interval], q: Series, tau: Series, used: Array) -> list[str]:
+def _losses(
+    path: Path, intervals: list[Interval], q: JoinedSeries, tau: JoinedSeries, used: Array
+) -> list[str]:
     """What is missing of the segments, refused where it is too much."""
     notes = []
     first, last = min(q.t[0], tau.t[0]), max(q.t[-1], tau.t[-1])

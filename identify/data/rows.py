@@ -16,6 +16,7 @@ from heft.identify.data.processing import Processing
 from heft.identify.data.row_block import RowBlock
 from heft.identify.data.survey import Survey, survey
 from heft.identify.errors import DataError
+from heft.identify.robot.regressor.drives import REFERENCE_K
 
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
@@ -63,12 +64,10 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
         open_rows = np.zeros((0, width))
         for start in range(first * decimation - half, last * decimation + half + 1, length):
             stop = min(start + length, last * decimation + half + 1)
-            q, dq = data.motion(piece, step, start - motion.half, stop + motion.half)
-            position, velocity, acceleration = motion.apply(q)
-            if dq is not None:
-                velocity, acceleration, _ = motion.apply(dq)
+            position, velocity, acceleration = data.kinematics(piece, step, start, stop, motion)
             velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
             inner = data.torque(piece, step, start + lag, stop + lag)
+            warmth = _warmth(robot, data, piece.start_s + step * np.arange(start, stop, dtype=np.float64))
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
             reached = min(last, (stop - 1 + half) // decimation)
             rows = np.zeros((reached - first + 1, width))
@@ -82,6 +81,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
                 decimation,
                 first * decimation - half - start,
                 rows,
+                warmth,
             )
             complete = max(0, done - first + 1)
             time = piece.start_s + step * decimation * np.arange(first, first + complete, dtype=np.float64)
@@ -105,6 +105,13 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
             f"too short: the longest stretch is {longest:.3g} s, and at {processing.cutoff_hz:g} Hz the filters need "
             f"{(2 * (motion.half + half) + decimation) * step:.3g} s; record longer, or raise the cut-off"
         )
+
+
+def _warmth(robot: Robot, data: Dataset, time: Array) -> Array | None:
+    """How much warmer than `REFERENCE_K` the joints are [K], shape (n, T), where a term asks for it."""
+    if data.temperature is None or not robot.drives.uses_temperature:
+        return None
+    return data.temperature.at(time) - REFERENCE_K
 
 
 def extents(surveyed: Survey, processing: Processing, delay_s: float) -> list[tuple[int, int]]:

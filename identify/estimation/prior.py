@@ -13,7 +13,7 @@ from heft.identify.bodies.pseudo_inertia import from_mass_com_inertia
 from heft.identify.errors import ProblemError
 from heft.identify.robot import Robot
 
-__all__ = ["PriorLike", "prior_of"]
+__all__ = ["PriorLike", "prior_for", "prior_of"]
 
 PriorLike = Sequence[float] | Array | Mapping[str, float | Sequence[float]] | Literal["none"] | None
 
@@ -49,6 +49,14 @@ def prior_of(robot: Robot, prior: PriorLike) -> Array | None:
         else:
             parameters[layout.index(name)] = value
     return parameters
+
+
+def prior_for(prior: PriorLike, before: Robot, robot: Robot) -> PriorLike:
+    """A vector for `before` as one for `robot`, the same with other joint terms; other forms of a prior as they are."""
+    if prior is None or isinstance(prior, str | Mapping):
+        return prior
+    known = Layout(before.parameter_names).unpack(prior)
+    return np.array([known.get(name, 0.0) for name in robot.parameter_names])
 
 
 def _with_mass(robot: Robot, link: str, mass: float, ten: Array) -> Array:

@@ -54,11 +54,12 @@ UNKNOWN_MASS = 1.0  # [kg]
 class Reweighter(Protocol):
     """Reduces the data again, with a weight for each sample and joint (for robust estimators).
 
-    `weigh` gets the indices of a block's samples, shape (B,), and their residuals [N m] for `parameters`,
-    shape (B, n), and answers with weights on the squares, shape (B, n). It is called for the blocks in order.
+    `weigh` gets the indices of a block's samples, shape (B,), how long before the last one they were [s], shape (B,),
+    and their residuals [N m] for `parameters`, shape (B, n), and answers with weights on the squares, shape (B, n). It
+    is called for the blocks in order.
     """
 
-    def __call__(self, weigh: Callable[[Array, Array], Array], parameters: Array) -> Information: ...
+    def __call__(self, weigh: Callable[[Array, Array, Array], Array], parameters: Array) -> Information: ...
 
 
 @dataclass(frozen=True)

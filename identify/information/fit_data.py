@@ -15,6 +15,7 @@ from heft.identify.data import Dataset, Processing, RowBlock, Survey, filtered_r
 from heft.identify.data.account import GRID, REST, USED, row_account
 from heft.identify.data.kept_rows import KeptRows
 from heft.identify.errors import DataError
+from heft.identify.information.memory import ages
 from heft.identify.information.own_offsets import RowMeans, RowSums
 from heft.identify.information.reduction import Information, Reduction
 from heft.identify.robot import Robot
@@ -176,22 +177,23 @@ class FitData:
 
     def reweight(
         self,
-        weigh: Callable[[NDArray[Any], Array], Array],
+        weigh: Callable[[NDArray[Any], Array, Array], Array],
         parameters: Array,
         counts: NDArray[np.int64] | None = None,
     ) -> Information:
         """The information with a weight for each sample and joint (`heft.identify.estimation.problem.Reweighter`).
 
-        weigh    from the running numbers of a block's rows (B,) and their residuals measured - modelled [N m] (B, n)
-                 to weights on the squared residuals (B, n)
+        weigh    from the running numbers of a block's rows (B,), how long before the last row they were [s] (B,) and
+                 their residuals measured - modelled [N m] (B, n) to weights on the squared residuals (B, n)
         counts   how often each of `len(counts)` equal parts of the rows counts (bootstrap); None: once
         """
         reduction = Reduction(self.robot.regressor.layout)
         rows = 0 if counts is None else self.row_count()
         weights, offsets = [], self._median_offsets(parameters)
-        for block in self.blocks():
+        before_last = ages(block.time for block in self.blocks())
+        for block, age in zip(self.blocks(), before_last, strict=True):
             offset = offsets[self.recordings[block.dataset]]
-            weight = weigh(block.index, block.torque - block.predict(parameters) - offset)
+            weight = weigh(block.index, age, block.torque - block.predict(parameters) - offset)
             if counts is not None:
                 weight = weight * counts[block.index * len(counts) // rows][:, None]
             if self.own_offsets:  # their means go by the weights, too

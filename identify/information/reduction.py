@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.data import Dataset, Processing, Survey, filtered_rows
 from heft.identify.errors import DataError, ParameterError
+from heft.identify.information.memory import remembered
 from heft.identify.information.triangle import BLOCK, absorb_rows, triangle
 from heft.identify.robot import Robot
 from heft.identify.robot.regressor import RowLayout
@@ -32,7 +33,7 @@ class Information:
     """The information in data, per joint.
 
     factors  upper triangular R_j, the last column is torque, shape (n, p + 1, p + 1)
-    rows     rows that went into each, shape (n,)
+    rows     rows that went into each, counted by their weights, shape (n,)
     names    of the p parameters
     rates    two more columns and rows of R_j: first and second derivative of torque [N m/s, N m/s2], shape
              (n, p + 3, 2); None where nothing is known of them
@@ -118,6 +119,12 @@ class Information:
             block[:] = triangle(block)
         return Information.of(extended, self.rows, self.names)
 
+    def faded(self, share: float) -> Information:
+        """The same, every row counting only a `share` of what it did."""
+        root = float(np.sqrt(share))
+        rates = None if self.rates is None else root * self.rates
+        return Information(root * self.factors, np.rint(share * self.rows), self.names, rates)
+
     def _extended(self) -> Array:
         """[factor, rates] of each joint as one triangle, shape (n, p + 3, p + 3)."""
         count, size = len(self.rows), len(self.names) + 1
@@ -138,7 +145,7 @@ class Reduction:
         self._triangles = [np.zeros((width, width)) for width in widths]
         self._waiting: list[list[Array]] = [[] for _ in range(self._count)]
         self._length = np.zeros(self._count, dtype=np.int64)  # rows that wait
-        self._rows = np.zeros(self._count, dtype=np.int64)
+        self._rows = np.zeros(self._count)
 
     def add(self, table: Array, weights: Array, rates: Array | None = None) -> None:
         """Add B rows of all joints.
@@ -157,7 +164,7 @@ class Reduction:
                 part = part * weights[used, j][:, None]
             self._waiting[j].append(part)
             self._length[j] += len(part)
-            self._rows[j] += len(part)
+            self._rows[j] += float((weights[:, j] ** 2).sum())
             if self._length[j] >= BLOCK:
                 self._factorise(j, whole=False)
 
@@ -171,7 +178,7 @@ class Reduction:
             place = np.append(self._layout.parameters[self._layout.row(j)], [p + 1, p + 2])
             R = self._triangles[j]
             extended[j][np.ix_(place, place)] = np.where(np.diag(R) < 0, -1.0, 1.0)[:, None] * R
-        return Information.of(extended, self._rows, names)
+        return Information.of(extended, np.rint(self._rows), names)
 
     def _factorise(self, j: int, whole: bool) -> None:
         """Factorise waiting rows, BLOCK at a time, so that results do not depend on how rows arrive.
@@ -195,18 +202,21 @@ def reduce(
     surveyed: Survey | None = None,
     delay_s: float = 0.0,
     known: Array | None = None,
+    memory_s: float = np.inf,
 ) -> Information:
     """The information in a dataset.
 
     surveyed   the dataset's survey; None: made here
     delay_s    delay of its torques against positions [s]
     known      parameters (p,) whose torques are taken off; None: none
+    memory_s   rows are weighed by their age at the end of the data (`heft.identify.information.memory`)
     """
     reduction = Reduction(robot.regressor.layout)
     for block in filtered_rows(robot, data, processing, surveyed, delay_s):
         if known is not None and known.any():
             block = block.relieved(known)
-        reduction.add(block.table, block.keep.astype(np.float64), block.rates)
+        weights = np.sqrt(remembered(data.t[-1] - block.time, memory_s))
+        reduction.add(block.table, weights[:, None] * block.keep, block.rates)
     information = reduction.finish()
     if not information.rows.any():
         raise DataError("no joint moves long enough for a single row; give data in which the robot moves")

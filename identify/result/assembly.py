@@ -14,6 +14,7 @@ from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.estimators.essential import essential_parameters
+from heft.identify.estimation.friction import FrictionChoice
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
 from heft.identify.result.base_values import BaseValues
@@ -45,6 +46,7 @@ def assemble(
     *,
     configuration: Mapping[str, Any],
     tradeoff: Tradeoff | None = None,
+    friction: FrictionChoice | None = None,
     wrist: WristFindings | None = None,
     findings: tuple[Reason, ...] = (),
 ) -> Result:
@@ -52,6 +54,7 @@ def assemble(
 
     configuration   of the fit, as plain JSON values, for the result's provenance
     tradeoff        what other cut-offs would have cost
+    friction        that was chosen for each joint
     wrist           what the wrist sensor adds; None for a robot without one
     findings        reasons against the answer that were found with the data
     """
@@ -76,10 +79,12 @@ def assemble(
         weights=estimate.weights,
         processing=data.processing,
         tradeoff=tradeoff,
+        friction=friction,
         provenance=Provenance.of(data, configuration),
         prior=problem.prior,
         delays={delay.stream: delay for delay in delays},
         recordings=assessment.recordings,
+        deflections=tuple(one.deflection for one in data.datasets if one.deflection is not None),
         intervals=assessment.intervals | ({} if wrist is None else dict(wrist.intervals)),
         feasible=estimate.feasible,
         findings=findings,
@@ -89,6 +94,7 @@ def assemble(
             *data.notes,
             *(() if wrist is None else wrist.notes),
             *(() if problem.carried is None else problem.carried.notes),
+            *(() if friction is None else friction.warnings),
             *assessment.warnings,
             *estimate.warnings,
             *estimate_warnings(problem, estimate, error, condition_number),

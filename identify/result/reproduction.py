@@ -20,6 +20,7 @@ from heft.identify.errors import DataError, ResultError
 from heft.identify.estimation.estimators import Method
 from heft.identify.result import Result, load
 from heft.identify.result.provenance import RecordingOrigin
+from heft.identify.robot.regressor import Drives
 
 __all__ = ["Difference", "Reproduction", "differences", "reproduce"]
 
@@ -91,6 +92,7 @@ def reproduce(
             f"{path}: made with constraints of one's own ({'; '.join(own)}); reproduce it where their function is"
         )
     replicates = configuration.get("bootstrap", 0)
+    drives = configuration.get("drives")  # before friction was chosen
     loads = {
         one: KnownLoad.from_numbers(origin.load)
         for one, origin in zip(same, origins, strict=True)
@@ -98,7 +100,7 @@ def reproduce(
     }
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
-        robot=before.robot,
+        robot=before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),
         method=Method(before.method, configuration["options"], _weighting(configuration["weighting"])),
         level=before.level,
         settings=configuration.get("settings", {}),

@@ -22,9 +22,11 @@ from heft.identify.certainty.interval import Interval
 from heft.identify.certainty.reason import Reason
 from heft.identify.certainty.recording_terms import RecordingTerms
 from heft.identify.data import Dataset, Processing, filtered_rows
+from heft.identify.data.deflection import Deflection
 from heft.identify.errors import HeftError, ResultError
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
+from heft.identify.estimation.friction import FrictionChoice
 from heft.identify.information.reduction import Information, reduce
 from heft.identify.result.base_values import BaseValues
 from heft.identify.result.identified_model import IdentifiedModel
@@ -76,11 +78,13 @@ class Result(IdentifiedModel):
     weights            on the squared residuals of each joint, shape (n,)
     processing         filter and derivatives: other data are treated alike
     tradeoff           what other cut-offs would have cost; None where the data were too short for an estimate of it
+    friction           terms and velocities of each joint's friction, and what they are worth; None in older files
     delays             taken out before the fit, by stream: other data are treated alike; where several recordings have
                        their own, the mean
     recordings         what each of several recordings has of its own: torque offsets, delay, known load
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
+    deflections        how far encoders on the links differ from those on the motors, for each dataset that has both
     feasible           whether plain least squares was consistent by itself, where the method tests it
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
@@ -95,9 +99,11 @@ class Result(IdentifiedModel):
     processing: Processing
     provenance: Provenance
     tradeoff: Tradeoff | None = None
+    friction: FrictionChoice | None = None
     delays: Mapping[str, Delay] = field(default_factory=dict)
     recordings: tuple[RecordingTerms, ...] = ()
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    deflections: tuple[Deflection, ...] = ()
     validation: RelativeError | None = None
     feasible: bool | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
@@ -236,6 +242,7 @@ class Result(IdentifiedModel):
             "intervals": {name: interval.to_dict() for name, interval in self.intervals.items()},
             "delays": {stream: delay.to_dict() for stream, delay in self.delays.items()},
             "recordings": [one.to_dict() for one in self.recordings],
+            "deflections": [one.to_dict() for one in self.deflections],
             "fit": self.fit.to_dict(),
             "validation": None if self.validation is None else self.validation.to_dict(),
             "weights": self.weights.tolist(),
@@ -243,6 +250,7 @@ class Result(IdentifiedModel):
             "facts": dict(self.facts),
             "processing": self.processing.to_dict(),
             "tradeoff": None if self.tradeoff is None else self.tradeoff.to_dict(),
+            "friction": None if self.friction is None else self.friction.to_dict(),
             "provenance": self.provenance.to_dict(),
             "robot": self.robot.to_dict(),
         }
@@ -270,9 +278,11 @@ class Result(IdentifiedModel):
                 processing=Processing.from_dict(data["processing"]),
                 provenance=Provenance.from_dict(data["provenance"]),
                 tradeoff=Tradeoff.from_dict(data["tradeoff"]) if data.get("tradeoff") else None,
+                friction=FrictionChoice.from_dict(data["friction"]) if data.get("friction") else None,
                 intervals={name: Interval.from_dict(one) for name, one in data["intervals"].items()},
                 delays={stream: Delay.from_dict(delay) for stream, delay in data["delays"].items()},
                 recordings=tuple(RecordingTerms.from_dict(one) for one in data.get("recordings", ())),
+                deflections=tuple(Deflection.from_dict(one) for one in data.get("deflections", ())),
                 prior=None if data["prior"] is None else layout.pack(data["prior"]),
                 validation=None
                 if data["validation"] is None

@@ -96,7 +96,8 @@ def _structure(robot: Robot) -> Array:
     slow, fast = 0.1 * robot.drives.smoothing_velocity, np.full(n, 5.0)
     dq = np.exp(rng.uniform(np.log(slow), np.log(fast), (samples, n))) * rng.choice([-1.0, 1.0], (samples, n))
     ddq = rng.uniform(-20, 20, (samples, n))
-    W = robot.regressor.dense(q, dq, ddq).reshape(-1, p)
+    warmth = rng.uniform(-20, 20, (samples, n)) if robot.drives.uses_temperature else None
+    W = robot.regressor.dense(q, dq, ddq, warmth).reshape(-1, p)
     return np.linalg.qr(W).R
 
 

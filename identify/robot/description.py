@@ -110,10 +110,15 @@ def from_config(config: RobotConfig) -> Description:
         values[f"{name}_motor.coulomb"] = joint.motor_coulomb
     drives = Drives(
         joints=axes,
-        terms=tuple(config.terms),
+        joint_terms=tuple(config.terms if joint.terms is None else joint.terms for joint in joints),
         coupling=np.eye(len(tree)) if config.coupling is None else np.array(config.coupling),
         smoothing_velocity=_each(joints, "smoothing_velocity"),
         stribeck_velocity=_each(joints, "stribeck_velocity"),
+        fixed=frozenset(
+            name
+            for name, joint in config.joints.items()
+            if config.friction == "file" or joint.terms is not None
+        ),
     )
     fields = {
         "name": config.name,

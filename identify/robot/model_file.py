@@ -50,6 +50,7 @@ class ModelFile:
 def read_model(path: Path, locked: Sequence[str] = (), gravity: Sequence[float] | None = None) -> ModelFile:
     """Read a URDF (.urdf) or MJCF (.xml) file; `gravity` None: as the MJCF says, or 9.81 m/s2 down."""
     model = _build(path)
+    _refuse_tied(path, locked)
     if gravity is None:
         gravity = EARTH if path.suffix == ".urdf" else read_mjcf_gravity(path) or EARTH
     if unknown := [name for name in locked if not model.existJointName(name)]:
@@ -128,6 +129,34 @@ def _build(path: Path) -> pin.Model:
         return pin.buildModelFromMJCF(str(path))
     except (ValueError, RuntimeError) as exc:
         raise ModelError(f"{path.name}: Pinocchio cannot read it: {exc}") from exc
+
+
+def _refuse_tied(path: Path, locked: Sequence[str]) -> None:
+    """Raise `ModelError` for a joint that moves with another one (`mimic`, MJCF's `equality`), unless both are locked.
+
+    A row of the regression is the torque of one joint that moves by itself. Read as such, a joint that is tied to
+    another would get a row and parameters of its own, though no torque of it was ever measured.
+    """
+    root = ElementTree.parse(path).getroot()
+    tied = [
+        (joint.get("name"), mimic.get("joint"))
+        for joint in root.iter("joint")
+        for mimic in joint.findall("mimic")
+    ]
+    tied += [
+        (one.get("joint1"), one.get("joint2"))
+        for equal in root.findall("equality")
+        for one in equal.findall("joint")
+    ]
+    for slave, master in tied:
+        if free := [name for name in (slave, master) if name is not None and name not in locked]:
+            both = " and ".join(name for name in (slave, master) if name is not None)
+            what = "is held by an equality" if master is None else f"moves with {master} (mimic or equality)"
+            raise ModelError(
+                f"{path.name}: joint {slave} {what}, and {' and '.join(free)} {'is' if len(free) == 1 else 'are'} not "
+                f"locked: only joints that move by themselves can be identified; name {both} under `locked` (fingers), "
+                "or, where a motor of its own moves it, take the tie out of the file"
+            )
 
 
 def _body(model: pin.Model, joint: int, path: Path) -> pin.Frame:

@@ -159,7 +159,7 @@ class Robot:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Terms of every joint, in order."""
+        """Terms that any joint has."""
         return self.drives.terms
 
     @property
@@ -193,9 +193,17 @@ class Robot:
         motor = np.asarray(current, dtype=np.float64) * (self.gear * self.torque_constant)
         return motor @ self.drives.coupling
 
+    def position_from_motors(self, angle: ArrayLike) -> Array:
+        """Joint positions [rad, m] from angles of motors before their gears [rad], both (T, n): C^-1 (angle / gear)."""
+        theta = np.asarray(angle, dtype=np.float64) / self.gear
+        return theta @ np.linalg.inv(self.drives.coupling).T
+
     def with_terms(self, terms: Sequence[str]) -> Robot:
-        """The same robot with other joint terms; what the prior says of terms that stay is kept."""
-        drives = replace(self.drives, terms=tuple(terms))
+        """The same robot with other terms, the same for all joints; what the prior says of terms that stay is kept."""
+        return self.with_drives(replace(self.drives, joint_terms=(tuple(terms),) * len(self.joints)))
+
+    def with_drives(self, drives: Drives) -> Robot:
+        """The same robot with other drives; what the prior says of terms that stay is kept."""
         if self.prior is None:
             return replace(self, drives=drives)
         known = dict(zip(self.parameter_names, self.prior, strict=True))

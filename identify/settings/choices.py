@@ -13,6 +13,7 @@ from heft.identify.bodies.parameters import Layout
 from heft.identify.data import Processing
 from heft.identify.errors import ProblemError
 from heft.identify.estimation.estimators import Method
+from heft.identify.estimation.friction import Friction
 from heft.identify.estimation.prior import PriorLike
 from heft.identify.estimation.problem import Bounds
 from heft.identify.robot import Robot
@@ -24,9 +25,10 @@ __all__ = ["Choices"]
 class Choices:
     """Arguments of `heft.identify.fit.fit`, put together one by one.
 
-    filter   fields of `Processing` beside the cut-off
-    prior    values by name, "none", or None for the robot's own
-    bounds   fields of `Bounds` that are not the robot's own
+    filter     fields of `Processing` beside the cut-off
+    prior      values by name, "none", or None for the robot's own
+    bounds     fields of `Bounds` that are not the robot's own
+    friction   as of `fit`: chosen from the data, the robot's file's, or terms
     """
 
     robot: Robot
@@ -37,6 +39,7 @@ class Choices:
     delay_s: float | None = None
     prior: PriorLike = None
     bounds: Mapping[str, Any] = field(default_factory=dict)
+    friction: Friction = "auto"
 
     def with_option(self, name: str, value: Any) -> Choices:
         """With an option of the estimator."""

@@ -14,6 +14,7 @@ from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.data.processing import Derivative, Window
 from heft.identify.errors import ProblemError
 from heft.identify.estimation.estimators import ESTIMATORS
+from heft.identify.estimation.friction.choice import FRICTION_TERMS
 from heft.identify.settings.choices import Choices
 from heft.identify.settings.readers import (
     Reader,
@@ -86,6 +87,13 @@ def _terms(value: Any) -> list[str]:
     return [one_of(JOINT_TERMS)(term) for term in words(value)]
 
 
+def _friction(value: Any) -> str | list[str]:
+    """`auto`, `file`, or friction terms."""
+    if value in ("auto", "file"):
+        return str(value)
+    return [one_of(FRICTION_TERMS)(term) for term in words(value)]
+
+
 def _groups(value: Any) -> list[list[str]]:
     """Links with = between them, groups with commas; or a list of lists."""
     groups = value.split(",") if isinstance(value, str) else value
@@ -129,8 +137,10 @@ SETTINGS: tuple[Setting, ...] = (
             "left out at the beginning and at the end [s]"),
     Setting("filter.leave_rest", flag, lambda c, v, _: c.with_filter("leave_rest", v), "true",
             "leave out what a joint does at rest"),
-    Setting("terms", _terms, lambda c, v, _: replace(c, robot=c.robot.with_terms(v)), "the robot's",
-            "of every joint: " + ", ".join(JOINT_TERMS)),
+    Setting("terms", _terms, lambda c, v, _: replace(c, robot=c.robot.with_terms(v), friction="file"), "the robot's",
+            "of every joint, and no others: " + ", ".join(JOINT_TERMS)),
+    Setting("friction", _friction, lambda c, v, _: replace(c, friction=v), "auto",
+            "auto: terms and velocities from the data; file: as the robot has them; or friction terms of all joints"),
     Setting("smoothing_velocity", numbers, lambda c, v, _: c.with_smoothing_velocity(v), "the robot's",
             "at which Coulomb friction turns over [rad/s]: a number, or one for each joint"),
     Setting("prior", one_of(("file", "none")), lambda c, v, _: replace(c, prior=None if v == "file" else v), "file",

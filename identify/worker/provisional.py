@@ -1,8 +1,10 @@
 """What can be said while a session runs: provisional, from windows of the recording as far as it is here.
 
 Each window is a part of the growing recording and goes the way of every recording: aligned, filtered, reduced to an
-information factor, which is merged with that of the windows before. Filters need data on both sides of a row, so
-windows overlap by what they need. The answer at the end owes nothing to this: it is made anew from the whole recording.
+information factor, which is merged with that of the windows before. What is old is forgotten with a time constant
+(`heft.identify.information.memory`), so that a change of the arm is seen while it runs. Filters need data on both sides
+of a row, so windows overlap by what they need. The answer at the end owes nothing to this: it is made anew from the
+whole recording.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from heft.drivers.stream import Role
 from heft.identify.data.from_recording import IDENTIFICATION
 from heft.identify.errors import DataError, HeftError
+from heft.identify.information.memory import checked_memory, remembered
 
 if TYPE_CHECKING:
     from heft.daq.recording import Recording
@@ -33,14 +36,17 @@ WINDOW_NS = 5_000_000_000
 MOST_NS = 60_000_000_000
 #: A stream that lags so much behind the others has fallen silent, and no window waits for it [ns].
 SILENT_NS = 2_000_000_000
+#: Time constant of forgetting [s]: several windows, and a few periods of a usual excitation.
+MEMORY_S = 30.0
 #: Windows between two estimates: a rank is cheap, an estimate is a quarter of a second.
 ESTIMATE_EVERY = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where identification stands: `samples` of motion used, in `rows` of the regression; `rank` `of` base parameters.
+    """Where identification stands: `samples` of motion used; `rank` `of` base parameters.
 
+    `rows` of the regression are counted by how much of them is remembered, with time constant `memory_s` [s].
     `estimate` are parameters by name, None where there are none yet.
     """
 
@@ -50,6 +56,7 @@ class Progress:
     of: int = 0
     condition_number: float | None = None
     cutoff_hz: float | None = None
+    memory_s: float | None = None
     estimate: dict[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,15 +67,22 @@ class Progress:
 class Provisional:
     """Looks at a recording that grows; `progress` may be read from any thread, `look` is for one at a time.
 
-    `robot` is called when it is first needed.
+    `robot` is called when it is first needed. `memory_s` is the time constant of forgetting [s]; inf: nothing is.
     """
 
     def __init__(
-        self, growing: GrowingRecording, robot: Callable[[], Robot], method: str, level: Level
+        self,
+        growing: GrowingRecording,
+        robot: Callable[[], Robot],
+        method: str,
+        level: Level,
+        memory_s: float = MEMORY_S,
     ) -> None:
         self._growing = growing
         self._load = robot
         self._method, self._level = method, level
+        self._memory_s = checked_memory(memory_s)
+        self._reduced_ns = 0  # when the information was all that is remembered
         self._done_ns: int | None = None  # end of the last window, host time
         self._needed_ns = 0  # from here on data are needed for the next one
         self._processing: Processing | None = None
@@ -119,12 +133,15 @@ class Provisional:
         try:
             data = Dataset.from_recording(window, robot, IDENTIFICATION)
             processing = self._processing or Processing(cutoff_hz=choose_cutoff(data))
-            information = reduce(robot, data, processing)
+            information = reduce(robot, data, processing, memory_s=self._memory_s)
         except DataError:  # too short yet, or the robot does not move
             return
         self._processing = processing
-        before = self._information
-        self._information = information if before is None else before.merge(information)
+        if self._information is not None:
+            since_s = np.array((end_ns - self._reduced_ns) * 1e-9)
+            faded = self._information.faded(float(remembered(since_s, self._memory_s)))
+            information = faded.merge(information)
+        self._information, self._reduced_ns = information, end_ns
         self._windows += 1
         rate_hz = float(1 / np.median(np.diff(data.t)))
         margin = processing.differentiator(rate_hz).half + len(processing.taps(rate_hz)) // 2
@@ -160,5 +177,6 @@ class Provisional:
             of=len(problem.base.names),
             condition_number=condition if np.isfinite(condition) else None,
             cutoff_hz=processing.cutoff_hz,
+            memory_s=self._memory_s if np.isfinite(self._memory_s) else None,
             estimate=values,
         )

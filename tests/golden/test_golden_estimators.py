@@ -151,7 +151,7 @@ PAPERS_MARGIN = Margin(relative=0.0, absolute=1e-6)
 
 def three_links(level: str) -> Problem:
     """The robot of 003, section 5.1: base vectors and no data."""
-    layout = Layout(parameter_names(("link1", "link2", "link3"), (), ()))
+    layout = Layout(parameter_names(("link1", "link2", "link3"), {}))
     K = np.zeros((15, 30))
     for row, text in zip(K, COMBINATIONS, strict=True):
         for sign, link, term in re.findall(r"([+-]?)(\d)([a-z]+)", text):

@@ -89,7 +89,8 @@ def test_the_panda_is_late_and_its_model_does_not_quite_hold(whole) -> None:
 def test_friction_intervals_of_the_tx40_hold_the_sources_values() -> None:
     data = recording("staubli_tx40.npz")
     robot = Robot.load(CONFIGS / "tx40.yaml")
-    result = fit(robot, Dataset.from_arrays(data["t"], data["q"], data["tau"]), cutoff_hz=20.0)
+    dataset = Dataset.from_arrays(data["t"], data["q"], data["tau"])
+    result = fit(robot, dataset, cutoff_hz=20.0, friction="file")  # the source's: Coulomb and viscous
     viscous, coulomb = [8.05, 5.53, 1.97, 1.11], [7.14, 8.26, 6.34, 2.48]
     for k, (fv, fs) in enumerate(zip(viscous, coulomb, strict=True), start=1):
         for name, goal in ((f"joint{k}.viscous", fv), (f"joint{k}.coulomb", fs)):

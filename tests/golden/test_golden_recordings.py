@@ -147,7 +147,10 @@ class TestTx40:
     def result(cls) -> Result:
         data = recording("staubli_tx40.npz")
         robot = Robot.load(CONFIGS / "tx40.yaml")
-        return fit(robot, Dataset.from_arrays(data["t"], data["q"], data["tau"]), cutoff_hz=20.0)
+        # The source's friction: Coulomb and viscous.
+        return fit(
+            robot, Dataset.from_arrays(data["t"], data["q"], data["tau"]), cutoff_hz=20.0, friction="file"
+        )
 
     def test_the_fit(self, result) -> None:
         assert result.fit.total < 0.055
@@ -189,6 +192,12 @@ class TestTx40:
             low, high = result.robot.boxes[link.name]
             assert (link.com >= low - 1e-6).all()
             assert (link.com <= high + 1e-6).all()
+
+    def test_motors_become_joints(self, result) -> None:
+        data, robot = recording("staubli_tx40.npz"), result.robot
+        q = robot.position_from_motors(data["motor_pos"]) + data["joint_offset"]
+        assert np.allclose(q, data["q"], atol=1e-6)  # as told in single precision
+        assert np.allclose(robot.torque_from_current(data["motor_torque"]), data["tau"], atol=1e-5)
 
     def test_the_wrist_coupling_is_needed(self, result) -> None:
         from dataclasses import replace

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from heft.identify import Bootstrap, Dataset, Result, Robot, fit
 from heft.identify.certainty.interval import Interval
+from heft.identify.data.deflection import Deflection
 from heft.main import main
 from heft.terminal.model import describe_result
 
@@ -76,3 +77,19 @@ def test_what_the_data_do_not_tell_is_marked(result: Result) -> None:
 def _row(result: Result, name: str, interval: Interval) -> str:
     lines = said(replace(result, intervals={name: interval}))
     return next(line for line in lines if line.startswith(name.split(".")[0]))
+
+
+def test_joints_that_bend_have_a_line(result: Result) -> None:
+    one = {"joints": ("joint1",), "stream": "encoders.position", "motors": "arm.motion", "delay_s": 0.001}
+    bends = Deflection(
+        **one, offset=(0.0,), rms=(0.0012,), largest=(0.002,), stiffness=(400.0,), stiffness_std=(4.0,)
+    )
+    (line,) = [
+        line for line in said(replace(result, deflections=(bends,))) if line.startswith("links against")
+    ]
+    assert line.endswith("(encoders.position): joint1 1.2 mrad rms (at most 2, 400 N m/rad)")
+    stiff = replace(bends, stiffness=(np.inf,), stiffness_std=(np.inf,))
+    (line,) = [
+        line for line in said(replace(result, deflections=(stiff,))) if line.startswith("links against")
+    ]
+    assert line.endswith("at most 2 mrad, not with the torque")

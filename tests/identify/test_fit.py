@@ -60,7 +60,7 @@ def test_several_datasets_count_together(robot) -> None:
 @pytest.mark.parametrize("method", ["irls", "recursive"])
 def test_methods_that_go_through_the_samples(robot, method: str) -> None:
     data = motion(robot, noise=0.02)
-    options = {"forgetting": 0.99} if method == "recursive" else {}
+    options = {"memory_s": 5.0} if method == "recursive" else {}
     found = fit(robot, [data, motion(robot, 1, noise=0.02)], method=Method(method, options), cutoff_hz=4.0)
     truth = found.base.matrix @ robot.prior
     assert np.linalg.norm(found.base.values - truth) < 0.05 * np.linalg.norm(truth)

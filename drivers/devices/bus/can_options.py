@@ -38,11 +38,11 @@ class CanOptions(Options):
 
 
 def in_order(device: str, axes: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
-    """The robot's joints in their order, each with an entry in the device's `axes`; OptionError otherwise."""
+    """The device's motors in the robot's order, each with an entry in its `axes`; OptionError otherwise."""
     missing = [axis for axis in axes if axis not in given]
     unknown = [axis for axis in given if axis not in axes]
     if missing or unknown:
         what = [f"no entry for {', '.join(missing)}"] if missing else []
-        what += [f"{', '.join(unknown)} is no joint of the robot"] if unknown else []
-        raise OptionError(f"{device}.axes: {'; '.join(what)}; the robot's joints are {', '.join(axes)}")
+        what += [f"{', '.join(unknown)} is no joint of the robot that this device moves"] if unknown else []
+        raise OptionError(f"{device}.axes: {'; '.join(what)}; name {', '.join(axes)}")
     return axes

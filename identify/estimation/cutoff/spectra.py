@@ -333,7 +333,7 @@ def _real(values: NDArray[np.complex128]) -> Array:
 
 def _accelerations(data: Dataset, frequency: Array, rate_hz: float) -> Array:
     """Density of accelerations that noise of the measured positions, or velocities, makes, shape (n, F)."""
-    measured, power = (data.q, 4) if data.dq is None else (data.dq, 2)
+    measured, power = (data.turned, 4) if data.dq is None else (data.dq, 2)
     density = 2 / rate_hz * white_noise(data.t[:NOISE_SAMPLES], measured[:NOISE_SAMPLES]) ** 2
     return np.outer(density, (2 * np.pi * frequency) ** power)
 

@@ -27,7 +27,7 @@ def irls(problem: Problem, *, most_rounds: int = 30, settled: float = 1e-4) -> E
         raise ProblemError("irls goes through the samples again, here is only their reduced form; call fit()")
     seen: list[Array] = []
 
-    def look(_: Array, residual: Array) -> Array:
+    def look(_: Array, __: Array, residual: Array) -> Array:
         seen.append(np.abs(residual[:: max(1, len(residual) // KEPT)]))
         return np.ones_like(residual)
 
@@ -39,8 +39,8 @@ def irls(problem: Problem, *, most_rounds: int = 30, settled: float = 1e-4) -> E
         seen.clear()
         used.clear()
 
-        def weigh(index: Array, residual: Array, sigma: Array = sigma) -> Array:
-            look(index, residual)
+        def weigh(index: Array, age_s: Array, residual: Array, sigma: Array = sigma) -> Array:
+            look(index, age_s, residual)
             used.append(np.maximum(1 - (residual / (TUNING * sigma)) ** 2, 0.0) ** 2)
             return used[-1]
 

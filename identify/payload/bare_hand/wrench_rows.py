@@ -61,10 +61,7 @@ def wrench_rows(
         for start in range(first, last + 1, CHUNK):
             stop = min(start + CHUNK, last + 1)
             low, high = start * decimation - half, (stop - 1) * decimation + half + 1
-            q, dq = data.motion(piece, step, low - motion.half, high + motion.half)
-            position, velocity, acceleration = motion.apply(q)
-            if dq is not None:
-                velocity, acceleration, _ = motion.apply(dq)
+            position, velocity, acceleration = data.kinematics(piece, step, low, high, motion)
             count = stop - start
             signals = sensor_signals(robot, position, velocity, acceleration)
             rows = _decimated(signals, smooth.value, decimation, count) @ ENTRIES

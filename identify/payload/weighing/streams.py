@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heft.drivers.stream import Stream
-from heft.identify.data.measured_streams import measuring, motion_stream, torque_streams, wrench_streams
+from heft.identify.data.measured_streams import (
+    measuring,
+    motion_stream,
+    position_streams,
+    torque_streams,
+    wrench_streams,
+)
 from heft.identify.errors import DataError
 from heft.identify.robot import Robot
 
@@ -41,7 +47,7 @@ class PayloadStreams:
         every = list(streams.values())
         effort, wrench = torque_streams(every, robot), wrench_streams(every)
         drives = {stream.device for stream in effort}
-        position = sorted(measuring(every, "position", robot.joints), key=lambda s: s.device in drives)
+        position = sorted(position_streams(every, robot), key=lambda s: s.device in drives)
         driven = motion_stream(every, robot, effort[0] if effort else None)
         gripper = measuring(every, "detected", ("object",))
         scale, what = (

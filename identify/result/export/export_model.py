@@ -182,6 +182,5 @@ def _checked(
 
 def _rigid(robot: Robot) -> Robot:
     """The robot without drives: rigid bodies alone."""
-    return replace(
-        robot, drives=replace(robot.drives, terms=(), coupling=np.eye(len(robot.joints))), prior=None
-    )
+    n = len(robot.joints)
+    return replace(robot, drives=replace(robot.drives, joint_terms=((),) * n, coupling=np.eye(n)), prior=None)

@@ -19,6 +19,8 @@ VERSION = 1
 _WHY = {
     "offset": "no model file holds a constant torque",
     "coulomb_asymmetry": "model files have friction that is alike in both directions",
+    "viscous_temperature": "model files have no temperature",
+    "coulomb_temperature": "model files have no temperature",
     "stribeck": "model files have no friction that falls with speed",
     "load_friction": "model files have no friction that grows with the load",
 }

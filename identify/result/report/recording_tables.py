@@ -8,6 +8,7 @@ from typing import Any
 
 from heft.identify.data import KnownLoad
 from heft.identify.data.account import GRID, USED
+from heft.identify.data.deflection import Deflection
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.result import Result
 from heft.identify.result.provenance import DataOrigin
@@ -36,6 +37,7 @@ def recordings_section(result: Result, evidence: Evidence) -> str:
     parts = [_recording(one) for one in evidence.recordings]
     parts += [_delays(result)] if result.delays else []
     parts += [_own_terms(result)] if result.recordings else []
+    parts += [_deflection(one) for one in result.deflections]
     parts += [_account(one) for one in result.provenance.data if one.rows]
     return section("recordings", "How it was recorded", *parts) if parts else ""
 
@@ -51,6 +53,7 @@ def provenance_section(result: Result, evidence: Evidence) -> str:
             f"{plain(processing.cutoff_hz, 3)} Hz, zero phase; derivatives: {processing.derivative}",
         ),
         ("Joint terms", ", ".join(result.robot.terms).replace("_", " ") or "none"),
+        *([] if result.friction is None else [("Friction", str(result.friction))]),
     ]
     items += [
         (f"Data {i}", f"{one.source}, {count(one.samples)} samples, {one.duration_s:.1f} s, hash {one.hash}")
@@ -81,6 +84,32 @@ def _said(value: Any) -> str:
     if isinstance(value, float):
         return plain(value)
     return "" if value is None else str(value)
+
+
+def _deflection(found: Deflection) -> str:
+    """How far the joints bend, and how stiff they are."""
+    rows = [
+        [
+            joint,
+            *(f"{1e3 * value:.3g}" for value in (offset, rms, largest)),
+            f"{stiffness:.4g} \u00b1 {2 * std:.2g}" if isfinite(stiffness) else "\u2013",
+        ]
+        for joint, offset, rms, largest, stiffness, std in zip(
+            found.joints,
+            found.offset,
+            found.rms,
+            found.largest,
+            found.stiffness,
+            found.stiffness_std,
+            strict=True,
+        )
+    ]
+    return table(
+        ["joint", "zeros apart mrad", "deflection rms mrad", "largest mrad", "stiffness N m/rad"],
+        rows,
+        caption=f"Links ({found.stream}, {1e3 * found.delay_s:.2f} ms older) against motors ({found.motors})",
+        numeric=(1, 2, 3, 4),
+    )
 
 
 def _delays(result: Result) -> str:

@@ -13,10 +13,13 @@ from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.parameters import JOINT_TERMS
 from heft.identify.errors import ModelError
 
-__all__ = ["DEFAULT_TERMS", "MOTOR_TERMS", "Column", "Drives"]
+__all__ = ["DEFAULT_TERMS", "MOTOR_TERMS", "REFERENCE_K", "TEMPERATURE_TERMS", "Column", "Drives"]
 
 DEFAULT_TERMS = ("drive_inertia", "viscous", "coulomb", "offset")
 MOTOR_TERMS = ("drive_inertia", "viscous", "coulomb")  # of a motor that turns with several joints
+
+REFERENCE_K = 298.15  # friction's other terms are those at this temperature
+TEMPERATURE_TERMS = ("viscous_temperature", "coulomb_temperature")
 
 _SIGNALS = {
     "viscous": 0,
@@ -47,24 +50,35 @@ class Drives:
         + coulomb_asymmetry_j |tanh(v / v_s)|
         + stribeck_j tanh(v / v_s) exp(-(v / v_stribeck)^2)
         + load_friction_j |rigid-body torque of the prior| tanh(v / v_s)
+        + (T - T_0) (viscous_temperature_j v + coulomb_temperature_j tanh(v / v_s))
         + sum_k C_kj (drive_inertia_m theta''_k + viscous_m theta'_k + coulomb_m tanh(theta'_k / v_s))
 
-    with v the joint's velocity [rad/s, m/s]; only the `terms` that are named, and the last line only for
+    with v the joint's velocity [rad/s, m/s], T its temperature and T_0 = `REFERENCE_K`, which T is where nothing
+    measured it; only the terms that the joint has, and the last line only for
     motors k that turn with several joints.
 
+    joint_terms         terms of each joint, n tuples
     coupling            C, shape (n, n); the unit matrix where each motor moves one joint
     smoothing_velocity  v_s [rad/s, m/s], shape (n,)
     stribeck_velocity   v_stribeck [rad/s, m/s], shape (n,)
+    fixed               joints whose friction is as said here, and not to be chosen from data
     """
 
     joints: tuple[str, ...]
-    terms: tuple[str, ...]
+    joint_terms: tuple[tuple[str, ...], ...]
     coupling: Array
     smoothing_velocity: Array
     stribeck_velocity: Array
+    fixed: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         n = len(self.joints)
+        if len(self.joint_terms) != n:
+            raise ModelError(
+                f"terms of {len(self.joint_terms)} joints, there are {n}: {', '.join(self.joints)}"
+            )
+        if unknown := self.fixed - set(self.joints):
+            raise ModelError(f"no joint {min(unknown)} to fix; there are {', '.join(self.joints)}")
         for term in self.terms:
             if term not in JOINT_TERMS:
                 raise ModelError(f"joint term {term!r} is unknown; choose from {', '.join(JOINT_TERMS)}")
@@ -85,7 +99,12 @@ class Drives:
     def plain(cls, joints: Sequence[str], terms: Sequence[str]) -> Self:
         """One motor per joint, and the usual velocities: slow motion, yet above what encoders resolve."""
         n = len(joints)
-        return cls(tuple(joints), tuple(terms), np.eye(n), np.full(n, 0.02), np.full(n, 0.1))
+        return cls(tuple(joints), (tuple(terms),) * n, np.eye(n), np.full(n, 0.02), np.full(n, 0.1))
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        """Terms that any joint has."""
+        return tuple(dict.fromkeys(term for own in self.joint_terms for term in own))
 
     @cached_property
     def coupled(self) -> tuple[int, ...]:
@@ -103,18 +122,25 @@ class Drives:
         """True when a column depends on the prior's rigid-body torque."""
         return "load_friction" in self.terms
 
-    def signals(self, dq: Array, ddq: Array) -> Array:
+    @property
+    def uses_temperature(self) -> bool:
+        """True when a column depends on the joints' temperature."""
+        return bool(set(TEMPERATURE_TERMS) & set(self.terms))
+
+    def signals(self, dq: Array, ddq: Array, warmth: Array | None = None) -> Array:
         """What the columns are made of, from velocity and acceleration (n, T): shape (1 + 5 n + 3 k, T).
 
         A row of ones, then for all joints v, tanh(v / v_s), |tanh|, the Stribeck shape and q'', then per
-        coupled motor theta'', theta' and its tanh. Rows that no term asks for stay zero.
+        coupled motor theta'', theta' and its tanh. Rows that no term asks for stay zero. Where a term asks for the
+        temperature, v and tanh times `warmth`, T - T_0 [K] (n, T), follow: 2 n rows more, zero where it is None.
         """
         n, length = dq.shape
-        signals = np.zeros((1 + 5 * n + 3 * len(self.coupled), length))
+        plain = 1 + 5 * n + 3 * len(self.coupled)
+        signals = np.zeros((plain + (2 * n if self.uses_temperature else 0), length))
         signals[0] = 1.0
         signals[1 : 1 + n] = dq
         tanh = signals[1 + n : 1 + 2 * n]
-        if {"coulomb", "coulomb_asymmetry", "stribeck", "load_friction"} & set(self.terms):
+        if set(self.terms) - {"drive_inertia", "viscous", "offset", "viscous_temperature"}:
             np.tanh(dq / self.smoothing_velocity[:, None], out=tanh)
         if "coulomb_asymmetry" in self.terms:
             np.abs(tanh, out=signals[1 + 2 * n : 1 + 3 * n])
@@ -126,13 +152,19 @@ class Drives:
             signals[first] = self.coupling[k] @ ddq
             signals[first + 1] = speed
             signals[first + 2] = np.tanh(speed / self.smoothing_velocity[k])
+        if self.uses_temperature and warmth is not None:
+            signals[plain : plain + n] = warmth * dq
+            signals[plain + n :] = warmth * tanh
         return signals
 
     def columns(self, joint: int) -> tuple[Column, ...]:
         """The drive columns in one joint's row, in the order of the parameters."""
         n, columns = len(self.joints), []
-        for term in self.terms:
-            signal = 0 if term == "offset" else 1 + _SIGNALS[term] * n + joint
+        for term in self.joint_terms[joint]:
+            if term in TEMPERATURE_TERMS:
+                signal = 1 + 5 * n + 3 * len(self.coupled) + TEMPERATURE_TERMS.index(term) * n + joint
+            else:
+                signal = 0 if term == "offset" else 1 + _SIGNALS[term] * n + joint
             columns.append(Column(f"{self.joints[joint]}.{term}", signal, by_load=term == "load_friction"))
         for slot, k in enumerate(self.coupled):
             for kind, term in enumerate(MOTOR_TERMS):
@@ -144,13 +176,20 @@ class Drives:
         return tuple(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """As plain JSON values; `terms` is one list where all joints have the same, else one per joint by name."""
+        alike = len(set(self.joint_terms)) <= 1
+        own = {joint: list(terms) for joint, terms in zip(self.joints, self.joint_terms, strict=True)}
         arrays = ("coupling", "smoothing_velocity", "stribeck_velocity")
-        return {"joints": list(self.joints), "terms": list(self.terms)} | {
-            name: getattr(self, name).tolist() for name in arrays
-        }
+        return (
+            {"joints": list(self.joints), "terms": list(self.terms) if alike else own}
+            | {name: getattr(self, name).tolist() for name in arrays}
+            | ({"fixed": sorted(self.fixed)} if self.fixed else {})
+        )
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
-        return cls(**{**data, "joints": tuple(data["joints"]), "terms": tuple(data["terms"])})
+        joints, terms = tuple(data["joints"]), data["terms"]
+        own = tuple(tuple(terms[joint] if isinstance(terms, dict) else terms) for joint in joints)
+        rest = {name: value for name, value in data.items() if name not in ("joints", "terms", "fixed")}
+        return cls(joints, own, **rest, fixed=frozenset(data.get("fixed", ())))

@@ -37,17 +37,20 @@ class Regressor:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the p parameters."""
-        own = parameter_names(self.links, self.drives.joints, self.drives.terms)
-        return own + self.drives.motor_parameters
+        own = dict(zip(self.drives.joints, self.drives.joint_terms, strict=True))
+        return parameter_names(self.links, own) + self.drives.motor_parameters
 
     @cached_property
     def layout(self) -> RowLayout:
         """Where the non-zero columns stand."""
         return RowLayout(self.names, self.tree, self.drives)
 
-    def dense(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
-        """Y at each sample, from q, dq, ddq (T, n): shape (T, n, p). For few samples: it is mostly zeros."""
-        rows = self.rows(q, dq, ddq)
+    def dense(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, warmth: ArrayLike | None = None) -> Array:
+        """Y at each sample, from q, dq, ddq (T, n): shape (T, n, p). For few samples: it is mostly zeros.
+
+        `warmth` as in `decimate`, but (T, n).
+        """
+        rows = self.rows(q, dq, ddq, warmth=warmth)
         n, p = len(self.tree), len(self.names)
         dense = np.zeros((len(rows), n, p + 1))
         for j in range(n):
@@ -55,13 +58,21 @@ class Regressor:
             dense[:, j, self.layout.parameters[part]] = rows[:, part]
         return dense[:, :, :p]
 
-    def rows(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike | None = None) -> Array:
+    def rows(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike,
+        torque: ArrayLike | None = None,
+        warmth: ArrayLike | None = None,
+    ) -> Array:
         """Non-zero columns of every joint's row side by side (see `RowLayout`), shape (T, C)."""
         position, velocity = self._samples("q", q), self._samples("dq", dq)
         acceleration = self._samples("ddq", ddq)
         forces = np.zeros_like(position) if torque is None else self._samples("torque", torque)
         out = np.zeros((position.shape[1], self.layout.width))
-        self.decimate(position, velocity, acceleration, forces, np.ones(1), 1, 0, out)
+        warm = None if warmth is None else self._samples("warmth", warmth)
+        self.decimate(position, velocity, acceleration, forces, np.ones(1), 1, 0, out, warm)
         return out
 
     def torque(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, parameters: ArrayLike) -> Array:
@@ -79,17 +90,28 @@ class Regressor:
         return torque
 
     def decimate(
-        self, q: Array, dq: Array, ddq: Array, torque: Array, taps: Array, step: int, origin: int, out: Array
+        self,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        torque: Array,
+        taps: Array,
+        step: int,
+        origin: int,
+        out: Array,
+        warmth: Array | None = None,
     ) -> None:
-        """Add the filtered rows of a stretch of samples (n, T) to `out` (K, C); see `kernel.decimate`."""
+        """Add the filtered rows of a stretch of samples (n, T) to `out` (K, C); see `kernel.decimate`.
+
+        `warmth` is how much warmer than `REFERENCE_K` the joints are [K], (n, T).
+        """
         from heft.identify.robot.regressor.kernel import decimate
 
         dq, ddq, torque = (np.ascontiguousarray(array) for array in (dq, ddq, torque))
         c, s = self._turned(q)
         tree, shape, load = self._fixed
-        decimate(
-            c, s, dq, ddq, torque, self.drives.signals(dq, ddq), tree, shape, load, taps, step, origin, out
-        )
+        signals = self.drives.signals(dq, ddq, warmth)
+        decimate(c, s, dq, ddq, torque, signals, tree, shape, load, taps, step, origin, out)
 
     def link_motion(self, link: int, q: Array, dq: Array, ddq: Array) -> Array:
         """How a link moves at T samples (n, T): angular velocity [rad/s], angular acceleration [rad/s2] and the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,34 @@ def test_a_step_does_one_thing(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match=r"s\.yaml:4: steps\.0: a step does one of"):
         load_session(path)
+
+
+@pytest.mark.parametrize(
+    ("devices", "said"),
+    [
+        ("arm: {kind: sim_drives, joints: [joint1, elbow]}", "elbow is no joint of the robot"),
+        ("arm: {kind: sim_drives, joints: [joint1, joint1]}", "joint1 is there twice"),
+        ("arm: {kind: sim_drives, joints: joint1}", "give a list of the robot's joints"),
+        ("arm: {kind: sim_drives, joints: [joint1, joint2]}", "nothing moves joint3, joint4, joint5, joint6"),
+        ("arm: {kind: sim_drives}\n  other: {kind: sim_drives}", "joint1 is moved by arm already; give each"),
+        (
+            "arm: {kind: sim_drives, joints: [joint1, joint2, joint3, joint4, joint5]}\n"
+            "  tool: {kind: sim_drives, joints: [joint6]}",
+            "devices.arm.joints: the robot's `coupling` ties a motor of these joints to others",
+        ),
+    ],
+)
+def test_which_device_moves_which_joint(devices: str, said: str, tmp_path: Path) -> None:
+    robot = Path(__file__).parents[3] / "configs" / "robots" / "tx40.yaml"
+    text = f"name: two\nrobot: {robot}\nsimulation: {{}}\ndevices:\n  {devices}\n"
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        load_rig(write(tmp_path, "rig.yaml", text))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [("[[1, 0], [0, 1]]", "give 1 rows of 1 numbers"), ("[[0]]", "cannot be inverted")]
+)
+def test_a_coupling_that_no_arm_has(rows: str, said: str, tmp_path: Path) -> None:
+    text = f"name: r\ndh: [{{alpha: 0, a: 0, d: 0}}]\njoints:\n  j1: {JOINT}\ncoupling: {rows}\n"
+    with pytest.raises(ConfigError, match=said):
+        load_robot(write(tmp_path, "r.yaml", text))

@@ -10,6 +10,7 @@ from heft.daq.config.session import WatchConfig
 from heft.daq.errors import SafetyStop
 from heft.daq.motion.watch import Watch
 from heft.drivers.block import Block, Validity
+from heft.drivers.coupling import Coupling
 from heft.drivers.errors import DeviceLost
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Column, Stream
@@ -149,3 +150,29 @@ def test_setpoints_long_past_are_forgotten_but_never_the_last(watch: Watch) -> N
         block(position=0.5, at_ms=8000)
     )  # between two motions it should stand where the first one ended
     assert watch.worst_tracking == pytest.approx(0.01, abs=2e-3)
+
+
+def test_motors_are_judged_as_the_joints_that_they_move() -> None:
+    """Joint b is motor b less motor a: both motors are well inside what a joint may do, and b is not."""
+    motors = Stream("arm.motion", tuple(Column(f"{a}_motor", "position", "rad") for a in AXES), 1000.0)
+    watch = Watch(JOINTS, WatchConfig(), Coupling(np.array([[1.0, 0.0], [1.0, 1.0]])))
+    watch.expect([motors], 0)
+    watch.armed = True
+    values = np.array([[-0.6, 0.5]])
+    good = Block(motors, 0, np.array([0]), 0.5 * values, np.zeros((1, 2), np.uint8))
+    watch.judge(good)
+    with pytest.raises(SafetyStop, match=r"arm\.motion: b is at 1\.1000 rad, outside"):
+        watch.judge(Block(motors, 1, np.array([MS]), values, np.zeros((1, 2), np.uint8)))
+    watch.sent(setpoints(0.0))
+    with pytest.raises(SafetyStop, match=r"b is 0\.5500 rad away from its setpoint"):
+        watch.judge(good)
+
+
+def test_a_device_with_some_of_the_joints_is_judged_by_theirs() -> None:
+    part = Stream("wrist.motion", (Column("b", "position", "rad"), Column("b", "velocity", "rad/s")), 1000.0)
+    joints = JOINTS | {"a": JointConfig(position=(-9.0, 9.0), velocity=90.0, acceleration=5.0, torque=10.0)}
+    watch = Watch(joints, WatchConfig())
+    watch.expect([part], 0)
+    watch.armed = True
+    with pytest.raises(SafetyStop, match=r"wrist\.motion: b is at 1\.5000 rad, outside \[-1\.02"):
+        watch.judge(Block(part, 0, np.array([0]), np.array([[1.5, 0.0]]), np.zeros((1, 2), np.uint8)))

@@ -25,7 +25,7 @@ from heft.drivers.setpoints import Setpoints
 class Arm:
     """Drives that take everything."""
 
-    name: str = "arm"
+    devices: tuple[str, ...] = ("arm",)
     played: list[Setpoints] = field(default_factory=list)
 
     async def arm(self) -> None:

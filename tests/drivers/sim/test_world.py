@@ -84,7 +84,7 @@ def test_the_truth(bench: Make, wam: Any) -> None:
 
 
 def test_a_world_has_one_drive(bench: Make) -> None:
-    with pytest.raises(OptionError, match="second: a simulated arm has one drive"):
+    with pytest.raises(OptionError, match="second: a motor of the simulated arm has one drive"):
         bench().add("sim_drives", "arm").add("sim_drives", "second")
 
 

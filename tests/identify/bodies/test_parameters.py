@@ -6,7 +6,8 @@ import pytest
 from heft.identify.bodies.parameters import JOINT_TERMS, LINK_TERMS, Layout, parameter_names
 from heft.identify.errors import ParameterError
 
-NAMES = parameter_names(("arm", "hand"), ("shoulder", "wrist"), ("viscous", "offset"))
+TERMS = ("viscous", "offset")
+NAMES = parameter_names(("arm", "hand"), {"shoulder": TERMS, "wrist": TERMS})
 
 
 def test_links_come_first_then_joints() -> None:

@@ -63,7 +63,7 @@ def test_a_model_that_lacks_something_says_so_and_where(arm: Robot) -> None:
     velocity = motion(t)[1]
     stribeck = np.zeros((20000, 2))
     stribeck[:, 1] = 2.0 * np.exp(-((velocity[:, 1] / 0.15) ** 2)) * np.tanh(velocity[:, 1] / 0.02)
-    result = fit(arm, data_of(arm, stribeck, 0.05), "wls", cutoff_hz=8.0)
+    result = fit(arm, data_of(arm, stribeck, 0.05), "wls", cutoff_hz=8.0, friction="file")
     line = next(line for line in result.warnings if "the model does not hold" in line)
     assert "joint2" in line
     assert "joint1" not in line

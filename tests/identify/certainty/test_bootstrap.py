@@ -95,7 +95,9 @@ def test_parts_together_are_the_whole(robot: Robot, data: Dataset) -> None:
         np.testing.assert_allclose(other.T @ other, one.T @ one, rtol=1e-9, atol=1e-9)
     twice = np.array([2, 0, 1, 1, 0, 3, 0])
     drawn = Information.resampled(parts, twice)
-    rows = source.reweight(lambda index, residual: np.ones_like(residual), np.zeros(len(whole.names)), twice)
+    rows = source.reweight(
+        lambda index, age, residual: np.ones_like(residual), np.zeros(len(whole.names)), twice
+    )
     for one, other in zip(drawn.factors, rows.factors, strict=True):
         np.testing.assert_allclose(other.T @ other, one.T @ one, rtol=1e-9, atol=1e-9)
 

@@ -106,9 +106,12 @@ def test_one_clock_joint_names_and_segments(arm: Robot, written: Callable[..., P
     assert len(data) == pytest.approx(3000, abs=1)
     assert np.abs(np.diff(data.t) - 1e-3).max() < 1.1e-6  # a tick: not arrival times
     _, q, _, _ = harmonic(1.0 + np.arange(len(data)) * 1e-3)
+    assert data.motor is not None
     assert (
-        np.abs(data.q - q).max() < 2e-3
+        np.abs(data.motor - q).max() < 2e-3
     )  # within a sample: of the arm's stream, joints in the robot's order
+    assert np.abs(data.q - q - 1.0).max() < 2e-3  # of the links, whose encoders have another zero
+    assert any("differ: joint1 by 1, joint2 by 1, joint3 by 1 rad" in note for note in data.notes)
     _, wave, _, _ = harmonic(1.0 + np.arange(len(data)) * 1e-3, seed=9)
     assert np.abs(data.tau - wave).max() < 2e-3
     assert data.source.endswith("session.mcap")
@@ -119,12 +122,26 @@ def test_one_clock_joint_names_and_segments(arm: Robot, written: Callable[..., P
 def test_streams_sampled_at_other_instants(arm: Robot, written: Callable[..., Path], harmonic) -> None:  # type: ignore[no-untyped-def]
     data = Dataset.from_recording(written(current_shift_s=0.4e-3), arm)
     first = (
-        np.abs(harmonic(1.0 + np.arange(-3, 4) * 1e-3)[1] - data.q[0]).max(axis=1).argmin() - 3
+        np.abs(harmonic(1.0 + np.arange(-3, 4) * 1e-3)[1] - data.turned[0]).max(axis=1).argmin() - 3
     )  # which sample
     _, q, _, _ = harmonic(1.0 + (first + np.arange(len(data))) * 1e-3)
     _, wave, _, _ = harmonic(1.0 + (first + np.arange(len(data))) * 1e-3, seed=9)
-    assert np.abs(data.q - q).max() < 1e-9
+    assert np.abs(data.turned - q).max() < 1e-9
     assert np.abs(data.tau - wave).max() < 1e-6  # at the same instants, not 0.4 ms off
+
+
+def test_temperatures_of_the_joints_come_along(arm: Robot, session: Session, harmonic) -> None:  # type: ignore[no-untyped-def]
+    t = np.arange(COUNT) * 1e-3
+    session.add(MOTION, t, harmonic(t)[1][:, [1, 0, 2]])
+    session.add(CURRENT, t, harmonic(t, seed=9)[1])
+    slow = t[::100]
+    warm = 300.0 + np.column_stack([slow, 2 * slow, 0 * slow])
+    session.add(stream("arm.temperature", "temperature", "K"), slow, warm)
+    session.segment("excitation", "identification", 1.0, 4.0)
+    data = Dataset.from_recording(session.finish(), arm)
+    assert data.temperature is not None
+    found = data.temperature.at(np.array([0.0, 2.0]))  # 1 s and 3 s after the recording's begin
+    np.testing.assert_allclose(found, [[301.0, 303.0], [302.0, 306.0], [300.0, 300.0]], atol=0.01)
 
 
 def test_invalid_samples_are_left_out(arm: Robot, written: Callable[..., Path]) -> None:

@@ -11,7 +11,10 @@ from heft.drivers.stream import Column, Role, Stream
 from heft.identify.data.measured_streams import (
     JointPositions,
     JointTorques,
+    link_source,
+    motion_source,
     motion_stream,
+    torque_source,
     torque_streams,
     wrench_streams,
 )
@@ -89,3 +92,58 @@ def test_columns_are_taken_by_joint(arm: Robot) -> None:
         both, columns=(Column(arm.joints[0], "torque", "N m"), *stream("a.b", arm, "current").columns)
     )
     assert JointTorques(some, arm).names == [f"{joint}.current" for joint in arm.joints]  # of all joints
+
+
+def motors(name: str, robot: Robot, *quantities: str) -> Stream:
+    columns = tuple(Column(f"{j}_motor", quantity, "1") for quantity in quantities for j in robot.joints)
+    return Stream(name, columns, 1000.0)
+
+
+def test_encoders_beside_drives_are_on_the_links(streams: dict[str, Stream], arm: Robot) -> None:
+    motion, link = motion_source(streams.values(), arm), link_source(streams.values(), arm)
+    assert motion is not None
+    assert link is not None
+    assert (motion.name, link.name) == ("arm.motion", "encoders.position")
+    del streams["arm.motion"]
+    only = motion_source(streams.values(), arm)
+    assert only is not None
+    assert only.name == "encoders.position"
+    assert link_source(streams.values(), arm) is None
+
+
+def test_some_links_may_have_encoders(streams: dict[str, Stream], arm: Robot) -> None:
+    columns = streams["encoders.position"].columns[1:]
+    streams["encoders.position"] = replace(streams["encoders.position"], columns=columns)
+    link = link_source(streams.values(), arm)
+    assert link is not None
+    assert link.joints == (1, 2)
+
+
+def test_motors_become_joints_by_the_coupling(arm: Robot) -> None:
+    matrix = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    coupled = replace(arm, drives=replace(arm.drives, coupling=matrix), prior=None)
+    both = motors("arm.all", coupled, "torque", "position")
+    values = np.array([[1.0, 2.0, 3.0, 0.1, 0.2, 0.5]])
+    assert np.allclose(JointPositions(both, coupled).of(values), [[0.1, 0.2, 0.3]])
+    assert np.allclose(JointTorques(both, coupled).of(values), [[1.0, 5.0, 3.0]])
+    current = JointTorques(motors("arm.current", coupled, "current"), coupled)
+    assert np.allclose(current.of(values[:, :3]), coupled.torque_from_current(values[:, :3]))
+
+
+def test_devices_with_a_part_of_the_arm_each_are_joined(arm: Robot) -> None:
+    def part(name: str, joints: list[int], *quantities: str) -> Stream:
+        columns = tuple(Column(arm.joints[j], quantity, "1") for quantity in quantities for j in joints)
+        return Stream(name, columns, 1000.0)
+
+    both = [
+        part("wrist.motion", [2], "position"),
+        part("wrist.current", [2], "current"),
+        part("shoulder.motion", [0, 1], "position"),
+        part("shoulder.current", [0, 1], "current"),
+    ]
+    motion, torque = motion_source(both, arm), torque_source(both, arm)
+    assert motion is not None
+    assert torque is not None
+    assert (motion.name, motion.joints) == ("wrist.motion+shoulder.motion", (0, 1, 2))
+    assert torque.name == "wrist.current+shoulder.current"
+    assert torque_source(both[:3], arm) is None

@@ -32,6 +32,7 @@ class Arm:
     boxes: dict[str, tuple[Array, Array]]
     regressor: Array
     torque: Array
+    step_s: float = 10 / 399
 
     @property
     def base(self) -> Array:
@@ -50,9 +51,10 @@ class Arm:
     def problem(self, torque: Array | None = None, **options: Any) -> Problem:
         torque = self.torque if torque is None else torque
 
-        def reweight(weigh: Callable[[Array, Array], Array], parameters: Array) -> Information:
+        def reweight(weigh: Callable[[Array, Array, Array], Array], parameters: Array) -> Information:
             index = np.arange(len(torque), dtype=float)
-            return self.reduced(torque, weigh(index, torque - self.regressor @ parameters))
+            age = self.step_s * index[::-1]
+            return self.reduced(torque, weigh(index, age, torque - self.regressor @ parameters))
 
         return Problem(
             options.pop("information", None) or self.reduced(torque),

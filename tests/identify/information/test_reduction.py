@@ -118,9 +118,11 @@ def test_reweighting_goes_through_the_data_again(arm: Robot) -> None:
     data, processing = (data_of(20.0, 1), data_of(15.0, 2)), Processing(8.0)
     x = np.random.default_rng(3).standard_normal(len(arm.parameter_names))
     seen: list[np.ndarray] = []
+    older: list[np.ndarray] = []
 
-    def weigh(index: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    def weigh(index: np.ndarray, age_s: np.ndarray, residual: np.ndarray) -> np.ndarray:
         seen.append(index)
+        older.append(age_s)
         return np.full_like(residual, 4.0)
 
     heavy = FitData.of(arm, data, processing, ("offsets",)).reweight(weigh, x)
@@ -130,6 +132,10 @@ def test_reweighting_goes_through_the_data_again(arm: Robot) -> None:
         4 * np.einsum("jka,jkb->jab", plain.factors, plain.factors),
     )
     assert np.array_equal(np.concatenate(seen), np.arange(len(np.concatenate(seen))))
+    age = np.concatenate(older)
+    assert age[-1] == 0.0
+    assert (np.diff(age) <= 0).all()
+    assert 28.0 < age[0] < 35.0  # one dataset after the other, less what the filters need
 
 
 def test_memory_does_not_grow_with_the_data(arm: Robot) -> None:

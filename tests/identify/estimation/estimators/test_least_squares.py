@@ -88,7 +88,8 @@ def updated(
 def test_recursion_and_batch_agree(arm, forgetting: float) -> None:
     noisy = arm.noisy(0.1)
     problem = arm.problem(noisy)
-    batch = estimate(problem, "recursive", forgetting=forgetting)
+    memory_s = np.inf if forgetting == 1.0 else -arm.step_s / np.log(forgetting)
+    batch = estimate(problem, "recursive", memory_s=memory_s)
     factor = np.zeros((len(problem.layout) + 1,) * 2)
     for start in range(0, len(noisy), 37):
         block = slice(start, start + 37)
@@ -106,7 +107,7 @@ def test_forgetting_follows_a_change(arm) -> None:
     where = names.index("joint4.offset")
     weights = np.ones(4)
     true = arm.truth[where]
-    late = estimate(arm.problem(changed, weighting=weights), "recursive", forgetting=0.95).parameters[where]
+    late = estimate(arm.problem(changed, weighting=weights), "recursive", memory_s=0.5).parameters[where]
     whole = estimate(arm.problem(changed, weighting=weights), "recursive").parameters[where]
     assert abs(late - true) < 0.02
     assert abs(whole - true) > 0.2
@@ -127,7 +128,7 @@ def test_the_recursive_estimate_is_feasible_at_every_step(arm) -> None:
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("recursive", {"forgetting": 1.5}, "forgetting 1.5"),
+        ("recursive", {"memory_s": -1.0}, "memory_s -1 s must be above 0"),
         ("ridge", {"weight": 0.0}, "must be above 0"),
         ("essential", {"most_deviation": 0.0}, "must be above 0"),
         ("masspoint", {"per_axis": 2}, "at least 3"),

@@ -39,7 +39,7 @@ def make(tree: Tree, terms: tuple[str, ...] = (), **drive: object) -> Regressor:
         "smoothing_velocity": np.full(n, 0.02),
         "stribeck_velocity": np.full(n, 0.1),
     }
-    drives = Drives(joints, terms, **{**plain, **drive})  # type: ignore[arg-type]
+    drives = Drives(joints, (terms,) * n, **{**plain, **drive})  # type: ignore[arg-type]
     return Regressor(tuple(f"link{i + 1}" for i in range(n)), tree, drives)
 
 

@@ -1,0 +1,112 @@
+"""Rows of a fit as friction sees them: velocity, and what links and other terms leave of the torque."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.data import Dataset, RowBlock
+from heft.identify.information.fit_data import FitData
+from heft.identify.robot import Robot
+from heft.identify.robot.regressor.drives import REFERENCE_K
+
+__all__ = ["FrictionRows"]
+
+BLOCKS = 16  # of time
+MOST_ROWS = 16_384  # that are looked at: a few minutes
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionRows:
+    """K rows of n joints in BLOCKS stretches of time.
+
+    time       [s], shape (K,)
+    block      number of the stretch of time that each row is in, in order, shape (K,)
+    keep       False where a joint stood still, shape (K, n)
+    velocity   [rad/s, m/s], shape (K, n); NaN for joints without viscous friction
+    rest       torque less the links' [N m, N], shape (K, n)
+    load       torque of the prior's links [N m, N], shape (K, n), or None
+    warmth     temperature over that of reference [K], shape (K, n), or None where nothing measured it
+    drives     drive columns of each joint, n of shape (K, d)
+    """
+
+    time: Array
+    block: NDArray[np.int64]
+    keep: NDArray[np.bool_]
+    velocity: Array
+    rest: Array
+    load: Array | None
+    warmth: Array | None
+    drives: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, data: FitData, parameters: Array) -> Self:
+        """Of a fit with these parameters (p,): all rows, or the first of each block where there are very many."""
+        robot = data.robot
+        is_link = np.arange(len(parameters)) < 10 * len(robot.links)
+        links = np.where(is_link, parameters, 0.0)
+        prior = None if robot.prior is None else np.where(is_link, robot.prior, 0.0)
+        parts = [_drive_part(robot, j) for j in range(len(robot.joints))]
+        viscous = np.array([_column(robot, j, "viscous") for j in range(len(robot.joints))])
+        count = data.row_count()
+        blocks = [part for block in data.blocks() if len((part := _first_rows(block, count)).index)]
+        load = None if prior is None else np.concatenate([block.predict(prior) for block in blocks])
+        table = np.concatenate([block.table for block in blocks])
+        return cls(
+            time=np.concatenate([block.time for block in blocks]),
+            block=np.concatenate([block.index * BLOCKS // count for block in blocks]),
+            keep=np.concatenate([block.keep for block in blocks]),
+            velocity=np.where(viscous >= 0, table[:, viscous], np.nan),
+            rest=np.concatenate([block.torque - block.predict(links) for block in blocks]),
+            load=load,
+            warmth=_warmth(data.datasets, blocks),
+            drives=tuple(table[:, part] for part in parts),
+        )
+
+
+def _first_rows(block: RowBlock, count: int) -> RowBlock:
+    """Those of a block's rows that are among the first of their stretch of time, of `count` rows in all."""
+    first = -(-(block.index * BLOCKS // count) * count // BLOCKS)
+    seen = block.index - first < MOST_ROWS // BLOCKS
+    if seen.all():
+        return block
+    return replace(
+        block,
+        index=block.index[seen],
+        time=block.time[seen],
+        table=block.table[seen],
+        keep=block.keep[seen],
+        rates=block.rates[seen],
+    )
+
+
+def _warmth(datasets: Sequence[Dataset], blocks: Sequence[RowBlock]) -> Array | None:
+    """T - T_0 at the rows of consecutive blocks [K], shape (K, n); None where a dataset has no temperature."""
+    parts, number, last = [], 0, -np.inf
+    for block in blocks:
+        if block.time[0] <= last or block.time[0] > datasets[number].t[-1]:  # the next dataset's
+            number += 1
+        last = float(block.time[-1])
+        temperature = datasets[number].temperature
+        if temperature is None:
+            return None
+        parts.append(temperature.at(block.time).T - REFERENCE_K)
+    return np.concatenate(parts)
+
+
+def _drive_part(robot: Robot, joint: int) -> slice:
+    """The drive columns of a joint's row."""
+    part = robot.regressor.layout.row(joint)
+    return slice(part.start + 10 * len(robot.tree.subtree(joint)), part.stop - 1)
+
+
+def _column(robot: Robot, joint: int, term: str) -> int:
+    """The column of a joint's term in its row, -1 where it has none."""
+    names = [column.parameter for column in robot.drives.columns(joint)]
+    wanted = f"{robot.joints[joint]}.{term}"
+    return _drive_part(robot, joint).start + names.index(wanted) if wanted in names else -1
