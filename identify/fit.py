@@ -135,7 +135,8 @@ def fit(
     given, robot = robot, with_friction(robot, friction)
 
     # Signals: cut-off, regression rows, delay of the torques.
-    processing, tradeoff = choose(robot, datasets, _given_processing(cutoff_hz, signals.processing))
+    asked = _given_processing(cutoff_hz, signals.processing)
+    processing, tradeoff = choose(robot, datasets, asked, signals.common)
     processing = replace(processing, **signals.filter)
 
     def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:

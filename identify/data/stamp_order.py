@@ -13,6 +13,7 @@ from heft.identify.errors import DataError
 __all__ = ["rows_in_order"]
 
 NEAR = 16  # steps that a row may be from its place
+SHUFFLED = 0.5  # of the rows in order: with fewer there is no order that others could be out of
 RESTART = 16  # rows in a row, in order among themselves, but not with the others: another recording
 
 
@@ -28,9 +29,11 @@ def rows_in_order(t: Array) -> tuple[NDArray[np.int64], dict[str, int]]:
     inside[main] = True
     strays = np.flatnonzero(~inside)
     _check_restart(t, strays)
-    step = float(np.median(np.diff(t[main])))
-    before = np.clip(np.searchsorted(main, strays) - 1, 0, len(main) - 1)
-    near = np.abs(t[strays] - t[main[before]]) <= NEAR * step
+    near = np.ones(len(strays), dtype=bool)
+    if len(main) > SHUFFLED * len(t):  # else rows in no order at all, each with its own stamp
+        step = float(np.median(np.diff(t[main])))
+        before = np.clip(np.searchsorted(main, strays) - 1, 0, len(main) - 1)
+        near = np.abs(t[strays] - t[main[before]]) <= NEAR * step
     rows = np.sort(np.concatenate([main, strays[near]]))
     order = rows[np.argsort(t[rows], kind="stable")]
     first = np.concatenate([[True], np.diff(t[order]) > 0])

@@ -16,7 +16,7 @@ from heft.identify.data.account import GRID, REST, USED, row_account
 from heft.identify.data.kept_rows import KeptRows
 from heft.identify.errors import DataError
 from heft.identify.information.memory import ages
-from heft.identify.information.own_offsets import RowMeans, RowSums
+from heft.identify.information.own_offsets import RowMeans, RowSums, recording_numbers
 from heft.identify.information.reduction import Information, Reduction
 from heft.identify.robot import Robot
 
@@ -58,11 +58,8 @@ class FitData:
         if unknown := [what for what in common if what not in SHARED]:
             raise DataError(f"recordings cannot have {unknown[0]!r} in common; choose of {', '.join(SHARED)}")
         surveys = tuple(survey(robot, data, processing) for data in datasets)
-        known: dict[str, int] = {}
-        recordings = tuple(
-            known.setdefault(one.part_of or f"{i}", len(known)) for i, one in enumerate(datasets)
-        )
-        zeros = (0.0,) * (1 if "delay" in common else len(known))
+        recordings = recording_numbers(datasets)
+        zeros = (0.0,) * (1 if "delay" in common else max(recordings) + 1)
         return cls(robot, tuple(datasets), processing, surveys, recordings, tuple(common), zeros, zeros)
 
     @property

@@ -11,16 +11,23 @@ those of least squares with an offset for every recording. Sums and rates of tor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.data import RowBlock
+from heft.identify.data import Dataset, RowBlock
 from heft.identify.robot import Robot
 
-__all__ = ["RowMeans", "RowSums"]
+__all__ = ["RowMeans", "RowSums", "recording_numbers"]
+
+
+def recording_numbers(datasets: Sequence[Dataset]) -> tuple[int, ...]:
+    """The number of the recording that each dataset is of, from 0 on: parts of one have one, arrays each their own."""
+    known: dict[str, int] = {}
+    return tuple(known.setdefault(one.part_of or f"{i}", len(known)) for i, one in enumerate(datasets))
 
 
 @dataclass(frozen=True, eq=False)

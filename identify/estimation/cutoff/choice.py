@@ -93,11 +93,12 @@ class _Errors:
 
 
 def choose(
-    robot: Robot, datasets: Sequence[Dataset], given: Processing | None = None
+    robot: Robot, datasets: Sequence[Dataset], given: Processing | None = None, common: Sequence[str] = ()
 ) -> tuple[Processing, Tradeoff]:
     """Processing with a cut-off, and the trade-off; it has no candidates, and says why, where spectra cannot be had.
 
-    The cut-off of a `given` processing is kept, and shown beside others.
+    The cut-off of a `given` processing is kept, and shown beside others. `common` is what several recordings have in
+    common (`FitData.common`).
     """
     try:
         motions = [Motion.of(data) for data in datasets]
@@ -129,7 +130,7 @@ def choose(
         guess = replace(guess, cutoff_hz=min(left, key=lambda one: abs(np.log(one / guess.cutoff_hz))))
     if not left:
         return _unseen(guess, given, "gaps and the filters' ends leave nothing of the data")
-    spectra = estimate_spectra(robot, datasets, guess, max([*left, guess.cutoff_hz]))
+    spectra = estimate_spectra(robot, datasets, guess, max([*left, guess.cutoff_hz]), common)
     if spectra is None:
         return _unseen(guess, given, "no stretch without gap and rest is long enough for spectra")
     cutoffs = sorted(left)

@@ -1,7 +1,8 @@
 """Spectra of motion, residual and noise, from a bounded part of the data.
 
 Windows of a few seconds of the rows, hardly filtered, are taken to frequencies, regressor and torque alike, and
-gathered in bands. Least squares below a guessed cut-off, with the torques' delay as a phase, leaves the residual.
+gathered in bands. Least squares below a guessed cut-off, with the torques' delay as a phase, leaves the residual. As in
+the fit, offsets and delays are each recording's own, unless they are to be in common.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from heft.identify.data import Dataset, Processing, RowBlock, filtered_rows, sur
 from heft.identify.data.bridging import MISSING
 from heft.identify.data.white_noise import white_noise
 from heft.identify.errors import DataError
+from heft.identify.information.own_offsets import RowSums, recording_numbers
 from heft.identify.robot import Robot
 from heft.identify.robot.base import base_parameters
 
@@ -77,7 +79,8 @@ class Spectra:
 class _Joint:
     """Bins of all windows one after the other, scaled so that their squares are powers.
 
-    rows (B, c) complex, of base parameters `to` (c,); rate of torque (B,) complex; band (B,); frequency (B,) [Hz]
+    rows (B, c) complex, of base parameters `to` (c,); rate of torque (B,) complex; band (B,); frequency (B,) [Hz];
+    window that each is of (B,)
     """
 
     rows: NDArray[np.complex128]
@@ -85,22 +88,31 @@ class _Joint:
     rate: NDArray[np.complex128]
     band: NDArray[np.int64]
     frequency: Array
+    window: NDArray[np.int64]
 
 
 def estimate_spectra(
-    robot: Robot, datasets: Sequence[Dataset], guess: Processing, highest_hz: float
+    robot: Robot,
+    datasets: Sequence[Dataset],
+    guess: Processing,
+    highest_hz: float,
+    common: Sequence[str] = (),
 ) -> Spectra | None:
-    """Frequencies up to 1.5 `highest_hz`, with a fit by `guess`; None where no window is long enough."""
+    """Frequencies up to 1.5 `highest_hz`, with a fit by `guess`; None where no window is long enough.
+
+    common   what several recordings have in common, of `offsets` and `delay`
+    """
     rate_hz = min(float(1 / np.median(np.diff(data.t))) for data in datasets)
     wide = Processing(cutoff_hz=min(UNTOUCHED * ABOVE * highest_hz, 0.4 * rate_hz))
     windows: list[RowBlock] = []
     still = np.all([survey(robot, data, guess).still for data in datasets], axis=0)
-    for part in _parts(datasets, _shortest_s(wide, rate_hz)):
+    for number, part in _parts(datasets, _shortest_s(wide, rate_hz)):
         try:
             surveyed = survey(robot, part, guess)
             holes = _holes(part.t, 0.5 / wide.cutoff_hz)
             surveyed = replace(surveyed, gaps=holes, still=still)
-            windows += _windows(list(filtered_rows(robot, part, wide, surveyed)))
+            rows = list(filtered_rows(robot, part, wide, surveyed))
+            windows += [replace(window, dataset=number) for window in _windows(rows)]
         except DataError:  # too short, or nothing moves there
             continue
     if not windows:
@@ -110,9 +122,13 @@ def estimate_spectra(
     used = np.array([any(window.keep[:, j].any() for window in windows) for j in range(len(robot.joints))])
     if not used.any():
         return None
+    recordings = recording_numbers(datasets)
+    if max(recordings) > 0 and "offsets" not in common:
+        windows = _without_own_offsets(robot, windows, recordings)
+    delayed = (0,) * len(recordings) if "delay" in common else recordings
     joints = _spectra(robot, windows, edges)
     frequency, count = (edges[1:] + edges[:-1]) / 2, len(edges) - 1
-    base, lefts = _fitted(robot, windows, joints, guess.gain(frequency, rate_hz), float(edges[-1]))
+    base, lefts = _fitted(robot, windows, joints, guess.gain(frequency, rate_hz), float(edges[-1]), delayed)
     squares = np.zeros((len(joints), count, len(base), len(base)))
     residual = np.zeros((len(joints), count))
     for j, (one, left) in enumerate(zip(joints, lefts, strict=True)):
@@ -153,8 +169,11 @@ def _shortest_s(processing: Processing, rate_hz: float) -> float:
     return (1.5 * SHORTEST * processing.decimation(rate_hz) + ends) / rate_hz
 
 
-def _parts(datasets: Sequence[Dataset], shortest_s: float) -> Iterator[Dataset]:
-    """Stretches of PART_S, or what a window needs, evenly over all data; fewer, or all of it, where that is less."""
+def _parts(datasets: Sequence[Dataset], shortest_s: float) -> Iterator[tuple[int, Dataset]]:
+    """Stretches of PART_S, or what a window needs, evenly over all data; fewer, or all of it, where that is less.
+
+    Each with the number of its dataset.
+    """
     ends = np.cumsum([data.duration_s for data in datasets])
     count = max(1, min(PARTS, int(ends[-1] / shortest_s)))
     length = min(max(PART_S, shortest_s), float(ends[-1]) / count)
@@ -164,9 +183,18 @@ def _parts(datasets: Sequence[Dataset], shortest_s: float) -> Iterator[Dataset]:
         data = datasets[number]
         middle = float(data.t[0]) + at - (float(ends[number]) - data.duration_s)
         try:
-            yield data.between(middle - length / 2, middle + length / 2)
+            yield number, data.between(middle - length / 2, middle + length / 2)
         except DataError:  # a gap
             continue
+
+
+def _without_own_offsets(robot: Robot, windows: list[RowBlock], recordings: Sequence[int]) -> list[RowBlock]:
+    """The windows with the torque offsets that are each recording's own taken out."""
+    sums = RowSums(robot, max(recordings) + 1)
+    for window in windows:
+        sums.add(window, recordings[window.dataset], window.keep.astype(np.float64))
+    means = sums.means()
+    return [means.shifted(window, recordings[window.dataset]) for window in windows]
 
 
 def _holes(t: Array, margin_s: float) -> tuple[tuple[float, float], ...]:
@@ -228,16 +256,25 @@ def _faded(window: RowBlock, joint: int, delay_s: float) -> Array:
 
 
 def _bins(
-    windows: list[RowBlock], joint: int, values: list[Array], highest_hz: float, delay_s: float = 0.0
+    windows: list[RowBlock],
+    joint: int,
+    values: list[Array],
+    highest_hz: float,
+    delays_s: Sequence[float] | None = None,
 ) -> tuple[NDArray[np.complex128], Array]:
     """Values (K, c) in each window at their frequencies, one after the other: (B, c), and [Hz] (B,).
 
-    Scaled so that squares are powers. What is `delay_s` old is seen through a window as late, and turned back.
+    Scaled so that squares are powers. What is `delays_s` old, by window, is seen through a window as late, and turned
+    back.
     """
-    masks = [_taper(window, delay_s) * _faded(window, joint, delay_s) for window in windows]
+    late = [0.0] * len(windows) if delays_s is None else list(delays_s)
+    masks = [
+        _taper(window, delay_s) * _faded(window, joint, delay_s)
+        for window, delay_s in zip(windows, late, strict=True)
+    ]
     whole = sum(float(mask @ mask) for mask in masks)
     bins, frequencies = [], []
-    for window, mask, value in zip(windows, masks, values, strict=True):
+    for window, mask, value, delay_s in zip(windows, masks, values, late, strict=True):
         count = len(window.time)
         frequency = rfftfreq(count, float(window.time[-1] - window.time[0]) / (count - 1))
         frequency = frequency[frequency < highest_hz]
@@ -264,7 +301,8 @@ def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint
         spectrum, frequency = _bins(windows, j, values, float(edges[-1]))
         band = np.clip(np.searchsorted(edges, frequency, side="right") - 1, 0, len(edges) - 2)
         to = np.array([i for _, i in pairs], dtype=np.int64)
-        joints.append(_Joint(spectrum[:, :-1], to, spectrum[:, -1], band, frequency))
+        window = np.cumsum(frequency == 0) - 1  # each begins with its mean
+        joints.append(_Joint(spectrum[:, :-1], to, spectrum[:, -1], band, frequency, window))
     return joints
 
 
@@ -286,42 +324,53 @@ def _modelled(robot: Robot, windows: list[RowBlock], base: Array, edges: Array) 
 
 
 def _fitted(
-    robot: Robot, windows: list[RowBlock], joints: list[_Joint], gain: Array, highest_hz: float
+    robot: Robot,
+    windows: list[RowBlock],
+    joints: list[_Joint],
+    gain: Array,
+    highest_hz: float,
+    delayed: Sequence[int],
 ) -> tuple[Array, list[NDArray[np.complex128]]]:
     """Base parameters by least squares below a cut-off, joints by their residuals, and what is left of each torque.
 
-    The torques' delay is one more unknown (Gauss-Newton).
+    The torques' delays are more unknowns (Gauss-Newton); `delayed` says which of them is each dataset's.
     """
     size, layout = len(base_parameters(robot).independent), robot.regressor.layout
     rows = [_real(one.rows * gain[one.band, None]) for one in joints]
     squares = [own.T @ own for own in rows]
     measured = [[window.table[:, [at]] for window in windows] for at in layout.torques]
-    rates = [_real(one.rate * gain[one.band]) for one in joints]
-    weights, base, delay_s = np.ones(len(joints)), np.zeros(size), 0.0
+    of = [delayed[window.dataset] for window in windows]
+    seen = sorted(set(of))
+    rates = [
+        np.stack([_real(one.rate * gain[one.band] * (np.array(of)[one.window] == k)) for k in seen], axis=1)
+        for one in joints
+    ]
+    weights, base, delays_s = np.ones(len(joints)), np.zeros(size), np.zeros(len(seen))
     for _ in range(ROUNDS):
-        torques = [_bins(windows, j, own, highest_hz, delay_s)[0][:, 0] for j, own in enumerate(measured)]
-        system, moments = np.zeros((size + 1, size + 1)), np.zeros(size + 1)
+        late = [float(delays_s[seen.index(k)]) for k in of]
+        torques = [_bins(windows, j, own, highest_hz, late)[0][:, 0] for j, own in enumerate(measured)]
+        system, moments = np.zeros((size + len(seen),) * 2), np.zeros(size + len(seen))
         passed = [_real(torque * gain[one.band]) for one, torque in zip(joints, torques, strict=True)]
         for w, one, own, square, torque, rate in zip(
             weights, joints, rows, squares, passed, rates, strict=True
         ):
             system[np.ix_(one.to, one.to)] += w * square
             across = -w * (own.T @ rate)
-            system[one.to, size] += across
-            system[size, one.to] += across
-            system[size, size] += w * float(rate @ rate)
+            system[one.to, size:] += across
+            system[size:, one.to] += across.T
+            system[size:, size:] += w * (rate.T @ rate)
             moments[one.to] += w * (own.T @ torque)
-            moments[size] -= w * float(rate @ torque)
+            moments[size:] -= w * (rate.T @ torque)
         scale = np.sqrt(np.maximum(np.diag(system), 1e-300))
         solution = np.linalg.solve(
-            system / np.outer(scale, scale) + RIDGE * np.eye(size + 1), moments / scale
+            system / np.outer(scale, scale) + RIDGE * np.eye(len(scale)), moments / scale
         )
-        base, step = solution[:-1] / scale[:-1], float(solution[-1] / scale[-1])
+        base, step = solution[:size] / scale[:size], solution[size:] / scale[size:]
         for j, (one, own, torque, rate) in enumerate(zip(joints, rows, passed, rates, strict=True)):
-            left = torque + step * rate - own @ base[one.to]
+            left = torque + rate @ step - own @ base[one.to]
             weights[j] = 1 / max(float(left @ left), 1e-12 * float(torque @ torque), 1e-30)
-        delay_s += step
-        if abs(step) < SETTLED_S:
+        delays_s = delays_s + step
+        if np.abs(step).max() < SETTLED_S:
             break
     return base, [torque - one.rows @ base[one.to] for one, torque in zip(joints, torques, strict=True)]
 

@@ -65,6 +65,15 @@ def test_rows_out_of_order_are_put_into_their_place() -> None:
     assert any("out of order" in note for note in data.notes)
 
 
+@pytest.mark.parametrize("order", [np.arange(4000)[::-1], np.random.default_rng(7).permutation(4000)])
+def test_rows_in_no_order_are_sorted(order: np.ndarray) -> None:
+    q, tau = arrays()
+    data = Dataset.from_arrays(T[order], q[order], tau[order])
+    np.testing.assert_array_equal(data.t, T)
+    np.testing.assert_array_equal(data.tau, tau)
+    assert any("rows were out of order" in note for note in data.notes)
+
+
 @pytest.mark.parametrize("wrong", [-3.0, 1e9])
 def test_a_stamp_far_from_its_place(wrong: float) -> None:
     q, tau = arrays()
