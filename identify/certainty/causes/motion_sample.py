@@ -67,13 +67,12 @@ def _sampled(
         rows = range(first, last + 1, stride)
         times.append(piece.start_s + step * decimation * np.array(rows, dtype=np.float64))
         for at in (decimation * row for row in rows):
-            q, dq = one.data.motion(piece, step, at - smooth.half, at + smooth.half + 1)
+            motion = one.data.kinematics(piece, step, at, at + 1, smooth)
+            position, speed, bend = (values[:, 0] for values in motion)
+            q, _ = one.data.motion(piece, step, at - smooth.half, at + smooth.half + 1)
             tau = one.data.torque(piece, step, at + lag - smooth.half, at + lag + smooth.half + 1)
-            slope = q @ smooth.first
-            speed = slope if dq is None else dq @ smooth.value
-            bend = q @ smooth.second if dq is None else dq @ smooth.first
-            moves = ~one.still
-            columns.append((q @ smooth.value, speed * moves, bend * moves, slope * moves, tau @ smooth.value))
+            slope, moves = q @ smooth.first, ~one.still
+            columns.append((position, speed * moves, bend * moves, slope * moves, tau @ smooth.value))
     time = np.concatenate(times)
     resting = [within(time, rest, 0.5 / data.processing.cutoff_hz) for rest in one.rest]
     shape = (len(time), one.data.joints)
