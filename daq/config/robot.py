@@ -23,7 +23,7 @@ JointTerm = Literal[
 class JointConfig(Model):
     """One joint: limits [rad, rad/s, rad/s2, N m] (or m, N), its drive, and prior values of its joint terms.
 
-    joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
+    joint torque = gain * gear * torque_constant * current, or gain * reported torque. `drive_inertia` is seen at the joint [kg m2].
     Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
     `motor_viscous` and `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
     """
@@ -34,6 +34,8 @@ class JointConfig(Model):
     torque: Positive
     gear: float = 1.0
     torque_constant: float = 1.0  # [N m/A] at the motor; 1.0: the drive reports torque
+    gain: Positive = 1.0  # times all of that: what `heft calibrate gains` found
+    gain_std: Annotated[float, Field(ge=0, lt=1)] | None = None  # of it, relative; None: `prior_spread.gain`
     drive_inertia: NonNegative = 0.0
     viscous: NonNegative = 0.0
     coulomb: NonNegative = 0.0
@@ -86,6 +88,7 @@ class PriorSpreadConfig(Model):
     inertia: Positive = 0.1  # masses by about twice this: CAD without cables and screws
     drive_inertia: Positive = 0.3  # of its logarithm: data sheets of motors
     friction: Positive = 1.0  # of its logarithm: friction is hardly ever known
+    gain: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of torques, relative: 0.1 for torque constants of data sheets
 
 
 class RobotConfig(Model):

@@ -9,6 +9,7 @@ import numpy as np
 
 from heft.identify.certainty.bootstrap import BootstrapCheck
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
+from heft.identify.certainty.drive_gains import DriveGains, drive_gains
 from heft.identify.certainty.influence import Influence, influence
 from heft.identify.certainty.interval import Interval, quantile
 from heft.identify.certainty.jackknife import WINDOWS, Windows, jackknife
@@ -36,6 +37,7 @@ class Assessment:
     facts           numbers for the result, by name
     warnings        lines for the result
     contradiction   the warning where a wrist sensor contradicts the joints, empty where it does not
+    gains           what the data say of the drives' gains
     """
 
     uncertainty: Uncertainty
@@ -44,6 +46,7 @@ class Assessment:
     facts: dict[str, float]
     warnings: tuple[str, ...]
     contradiction: str = ""
+    gains: DriveGains | None = None
 
     def checked_by(self, check: BootstrapCheck) -> Self:
         """The same with the facts and warnings of a bootstrap."""
@@ -61,6 +64,7 @@ def assess(alignment: Alignment, estimate: Estimate) -> Assessment:
     if unmodelled:
         between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
     uncertainty = uncertainty_of(problem, estimate, effect, bias, alike, between)
+    gains = _gains(alignment, estimate, effect, uncertainty)
     delay = _delay(alignment, effect, uncertainty)
     lines = [*alignment.warnings, *drift_warnings(delay)]
     lines += _widened(uncertainty, data.processing.cutoff_hz, effect)
@@ -83,7 +87,17 @@ def assess(alignment: Alignment, estimate: Estimate) -> Assessment:
         facts=facts,
         warnings=(*lines, *intervals.warnings),
         contradiction=intervals.contradiction,
+        gains=gains,
     )
+
+
+def _gains(
+    alignment: Alignment, estimate: Estimate, effect: Influence, uncertainty: Uncertainty
+) -> DriveGains:
+    """What the data say of the drives' gains; residuals count for as much less as they widen intervals."""
+    spread = np.where(np.isfinite(effect.spread), effect.spread, 0.0)
+    wider = float(np.median(uncertainty.widening[effect.known])) if effect.known.any() else 1.0
+    return drive_gains(alignment.problem, estimate, spread, wider**2)
 
 
 def _delay(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -> Delay:

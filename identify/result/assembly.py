@@ -77,6 +77,7 @@ def assemble(
         prior=problem.prior,
         delays={delay.stream: delay for delay in delays},
         intervals=assessment.intervals | ({} if wrist is None else dict(wrist.intervals)),
+        gains=assessment.gains,
         feasible=estimate.feasible,
         facts=assessment.facts
         | {name: value for name, value in estimate.facts.items() if not name.endswith("_s")},  # no clock time

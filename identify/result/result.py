@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
+from heft.identify.certainty.drive_gains import DriveGains
 from heft.identify.certainty.interval import Interval
 from heft.identify.data import Dataset, Processing, filtered_rows
 from heft.identify.errors import HeftError, ResultError
@@ -76,6 +77,7 @@ class Result(IdentifiedModel):
     intervals          95 % intervals of masses, centres of mass, principal moments and joint terms, by name; with the
                        prior where the data leave them open
     feasible           whether plain least squares was consistent by itself, where the method tests it
+    gains              what the data say of the drives' gains, and what those do to the base parameters; None: not known
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
     """
@@ -92,6 +94,7 @@ class Result(IdentifiedModel):
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     validation: RelativeError | None = None
     feasible: bool | None = None
+    gains: DriveGains | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -188,6 +191,7 @@ class Result(IdentifiedModel):
             "validation": None if self.validation is None else self.validation.to_dict(),
             "weights": self.weights.tolist(),
             "feasible": self.feasible,
+            "gains": None if self.gains is None else self.gains.to_dict(),
             "facts": dict(self.facts),
             "processing": self.processing.to_dict(),
             "tradeoff": None if self.tradeoff is None else self.tradeoff.to_dict(),
@@ -225,6 +229,7 @@ class Result(IdentifiedModel):
                 if data["validation"] is None
                 else RelativeError.from_dict(data["validation"]),
                 feasible=data["feasible"],
+                gains=DriveGains.from_dict(data["gains"]) if data.get("gains") else None,
                 facts=data["facts"],
                 warnings=tuple(data["warnings"]),
             )

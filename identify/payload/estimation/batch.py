@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtri
 
 from heft.identify.bodies.arrays import Array
@@ -24,7 +26,7 @@ from heft.identify.payload.estimation.uncertainty import (
 )
 from heft.identify.payload.estimation.unknowns import Lifted, LinearInformation, Point, Unknowns
 
-__all__ = ["ChannelRows", "fit_rows"]
+__all__ = ["ChannelRows", "FittedRows", "fit_rows"]
 
 _CHANCE = 1e-3  # of columns that explain nothing to be kept
 
@@ -34,7 +36,9 @@ class ChannelRows:
 
     `moved` are groups of columns that hold accelerations alone. At rest that is their noise, which the values do not
     follow; a group that explains nothing of them is left out, for it would say that its unknowns are zero.
-    `bias_std` is what the biases may be; infinite: anything.
+    `bias_std` is what the biases may be, of all or of each (c,); infinite: anything.
+    `nuisance` (T, c, k) are columns of what else disturbs the values, each times a standard normal number; they and the
+    biases are the disturbances. `keep` (T, c) is False for values that do not count.
     """
 
     def __init__(
@@ -45,22 +49,30 @@ class ChannelRows:
         values: Array,
         *,
         moved: Sequence[slice] = (),
-        bias_std: float = np.inf,
+        bias_std: ArrayLike = np.inf,
+        nuisance: Array | None = None,
+        keep: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.name, self.lifted, self.values = name, lifted, values
+        self.name, self.lifted = name, lifted
         channels = values.shape[1]
         biases = np.broadcast_to(np.eye(channels), (*values.shape, channels))
-        full = np.concatenate([biases, rows], axis=2)
+        full = np.concatenate([biases, *([] if nuisance is None else [nuisance]), rows], axis=2)
+        if keep is not None:
+            full[~keep], values = 0.0, np.where(keep, values, 0.0)
+        self.values = values
+        self.counts = np.full(channels, len(values)) if keep is None else keep.sum(axis=0)
+        disturbances = full.shape[2] - rows.shape[2]
         table = triangle(np.column_stack([full.reshape(values.size, -1), values.ravel()]))
         for group in moved:
-            columns = range(channels + group.start, channels + group.stop)
+            columns = range(disturbances + group.start, disturbances + group.stop)
             if not _explains(table, columns, values.size):
                 full[:, :, columns] = 0.0
                 table[:, columns] = 0.0
-        self.rows = full[:, :, channels:]
+        self.disturbances, self.rows = full[:, :, :disturbances], full[:, :, disturbances:]
         self.sigma, self.freedom = self._noise(full, table)
-        self.bias_std = bias_std
-        self.factor = InformationFactor(np.full(channels, self.bias_std), rows.shape[2])
+        self.disturbance_std = np.ones(disturbances)
+        self.disturbance_std[:channels] = bias_std
+        self.factor = InformationFactor(self.disturbance_std, rows.shape[2])
         self.factor.update(
             (full / self.sigma[:, None]).reshape(-1, full.shape[2]), (values / self.sigma).ravel()
         )
@@ -70,12 +82,12 @@ class ChannelRows:
 
         Channels of one kind are alike, so they share what a few samples tell.
         """
-        count, channels = self.values.shape
+        count = self.counts
         solution, _, rank, _ = np.linalg.lstsq(table[:, :-1], table[:, -1], rcond=RANK)
         squares = np.sum((self.values - full @ solution) ** 2, axis=0)
-        freedom = count * channels - int(rank)
+        freedom = int(count.sum()) - int(rank)
         shared = squares.sum() / max(freedom, 1)
-        each = squares * channels / max(freedom, 1)
+        each = squares * count.sum() / np.maximum(count, 1) / max(freedom, 1)
         trust = count / (count + 50.0)
         least = max(ROUNDING * float(np.sqrt(np.mean(self.values**2))), 1e-15)
         return np.maximum(np.sqrt(trust * each + (1 - trust) * shared), least), freedom
@@ -102,6 +114,19 @@ def _explains(table: Array, columns: range, count: int) -> bool:
     return (rests[1] - rests[0]) / freed > bound * max(rests[0], least) / left
 
 
+@dataclass(frozen=True)
+class FittedRows:
+    """A load, and the disturbances beside it: values (k,), covariance (k, k), and that with y (10, k).
+
+    y is as in `estimate`; disturbances of all channels follow each other, biases of each first.
+    """
+
+    estimate: PayloadEstimate
+    disturbances: Array
+    covariance: Array
+    with_load: Array
+
+
 def fit_rows(
     channels: Sequence[ChannelRows],
     frame: str,
@@ -110,7 +135,7 @@ def fit_rows(
     *,
     free_gravity: bool = False,
     bias_sign: float = 1.0,
-) -> PayloadEstimate:
+) -> FittedRows:
     """The load that the channels' rows tell of, in their frame.
 
     `gravity` [m/s2] as it is known, or directions that the search begins from where it is free.
@@ -121,73 +146,82 @@ def fit_rows(
     point = representable(min(points, key=lambda p: sum(one.misfit(p) for one in information)))
     scale = prior.scale(point.body.mass, float(point.body.moments.max()))
     precision = unknowns.prior_precision(scale)
-    covariance, bias, bias_std, noise = _sandwich(channels, point, precision, unknowns)
+    whole, values, bias_std, noise = _sandwich(channels, point, precision, unknowns)
     freedom = min(one.freedom for one in channels)
-    widen = quantile(freedom) / quantile(np.inf) if freedom > 0 else np.inf  # few samples: Student's t
-    covariance, bias_std = covariance * widen**2, bias_std * widen
+    widen = quantile(freedom) / quantile(np.inf) if freedom > 0 else 1.0  # few samples: Student's t
+    whole, bias_std, width = whole * widen**2, bias_std * widen, len(precision)
     warnings = [
         f"{one.name}: {one.values.size} values for as many unknowns, so their noise cannot be told; give more samples"
         for one in channels
         if one.freedom <= 0
     ]
+    covariance = whole[:width, :width]
     if freedom <= 0:
-        covariance = inverse(precision)
-    return concluded(
+        covariance, bias_std = inverse(precision), np.full_like(bias_std, np.inf)
+    biases = np.concatenate(
+        [own[: one.values.shape[1]] for own, one in zip(values, channels, strict=True)]
+    )
+    estimate = concluded(
         point,
         unknowns,
         scale,
         covariance,
-        bias_sign * bias,
+        bias_sign * biases,
         bias_std,
         frame=frame,
         samples=len(channels[0].values),
         noise=noise,
         warnings=tuple(warnings),
     )
+    return FittedRows(estimate, np.concatenate(values), whole[width:, width:], whole[:10, width:])
 
 
 def _sandwich(
     channels: Sequence[ChannelRows], point: Point, precision: Array, unknowns: Unknowns
-) -> tuple[Array, Array, Array, tuple[float, ...]]:
-    """Covariance that allows for autocorrelated residuals; bias, its deviations; the noise of each kind.
+) -> tuple[Array, list[Array], Array, tuple[float, ...]]:
+    """Covariance that allows for autocorrelated residuals; disturbances, deviations of the biases among them; the noise
+    of each kind.
 
     H^-1 S H^-1 with H the information if noise were white and S the long-run covariance of the scores; never
     smaller than H^-1.
     """
     columns = y_columns(point, unknowns)
     width = columns.shape[1]
-    biases = sum(one.values.shape[1] for one in channels)
-    H = np.zeros((width + biases, width + biases))
-    H[:width, :width] = precision
-    scores = np.zeros((len(channels[0].values), width + biases))
-    bias, noise, at, rows_total = [], [], width, 0
+    whole = width + sum(one.disturbances.shape[2] for one in channels)
+    prior = np.zeros((whole, whole))
+    prior[:width, :width] = precision
+    data = np.zeros((whole, whole))
+    scores = np.zeros((len(channels[0].values), whole))
+    values, noise, biases, at, rows_total = [], [], [], width, 0
     for one in channels:
         s = point.lift(one.lifted)
         B, S, z = one.factor.bias_rows
         b = np.linalg.solve(B, z - S @ s.values)
-        residual = (one.values - one.rows @ s.values - b) / one.sigma
-        jacobian = np.zeros((*one.values.shape, width + biases))
+        residual = (one.values - one.rows @ s.values - one.disturbances @ b) / one.sigma
+        k, n = one.disturbances.shape[2], one.values.shape[1]
+        own = slice(at, at + k)
+        jacobian = np.zeros((*one.values.shape, whole))
         jacobian[..., :width] = one.rows @ (s.jacobian @ columns)
-        n = one.values.shape[1]
-        jacobian[..., at : at + n] = np.eye(n)
+        jacobian[..., own] = one.disturbances
         jacobian /= one.sigma[:, None]
-        flat = jacobian.reshape(-1, width + biases)
-        H += flat.T @ flat
-        H[range(at, at + n), range(at, at + n)] += one.bias_std**-2
+        flat = jacobian.reshape(-1, whole)
+        data += flat.T @ flat
+        prior[own, own] = np.diag(one.disturbance_std**-2)
         scores += np.einsum("tcp,tc->tp", jacobian, residual)
-        bias.append(b)
-        noise.append(float(np.sqrt(np.mean((residual * one.sigma) ** 2))))
-        at, rows_total = at + n, rows_total + residual.size
-    covariance = _robust(H, precision, scores * np.sqrt(rows_total / max(rows_total - width - biases, 1)))
-    vague = H.copy()
+        values.append(b)
+        biases += range(at, at + n)
+        noise.append(float(np.sqrt(np.sum((residual * one.sigma) ** 2) / one.counts.sum())))
+        at, rows_total = at + k, rows_total + int(one.counts.sum())
+    covariance = _robust(data + prior, prior, scores * np.sqrt(rows_total / max(rows_total - whole, 1)))
+    vague = data + prior
     vague[:width, :width] -= 0.99 * precision
-    variances, limit = np.diag(covariance)[width:], np.diag(inverse(vague))[width:]
+    variances, limit = np.diag(covariance)[biases], np.diag(inverse(vague))[biases]
     deviations = np.where(limit > 4 * variances, np.inf, np.sqrt(variances))  # only the prior bounds it
-    return covariance[:width, :width], np.concatenate(bias), deviations, tuple(noise)
+    return covariance, values, deviations, tuple(noise)
 
 
 def _robust(H: Array, precision: Array, scores: Array) -> Array:
-    """H^-1 S H^-1, with S the covariance of the sum of the scores (T, n) and the prior's; not below H^-1.
+    """H^-1 S H^-1, with S the covariance of the sum of the scores (T, n) and the prior's `precision`; not below H^-1.
 
     In the coordinates in which H is the unit matrix, so that what the data do not tell stays apart.
     """
@@ -195,8 +229,7 @@ def _robust(H: Array, precision: Array, scores: Array) -> Array:
     values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
     values = np.maximum(values, len(values) * np.finfo(float).eps)
     whiten = (vectors / np.sqrt(values)).T * scale  # whiten H whiten' = 1
-    width = len(precision)
-    S = covariance_of_sum(scores @ whiten.T) + whiten[:, :width] @ precision @ whiten[:, :width].T
+    S = covariance_of_sum(scores @ whiten.T) + whiten @ precision @ whiten.T
     powers, directions = np.linalg.eigh(S)
     root = whiten.T @ (directions * np.sqrt(np.maximum(powers, 0.0)))
     robust, least = np.sum(root**2, axis=1), np.sum(whiten**2, axis=0)

@@ -63,7 +63,7 @@ def fit_joint_torque(
         bias_std=offset_std,
     )
     unused = np.zeros(3)  # gravity is within the rows
-    return fit_rows([channels], frame, [unused], prior or ObjectPrior())
+    return fit_rows([channels], frame, [unused], prior or ObjectPrior()).estimate
 
 
 class JointTorqueEstimator(LoadEstimator):

@@ -66,7 +66,8 @@ def principal_inertia(estimate: PayloadEstimate) -> PrincipalInertia:
     axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
     moments = second.sum() - second
     variance, prior = estimate.moment_variances(axes)
-    measured = estimate.scale.measured("inertia", np.diag(variance), np.diag(prior))
+    by_motion, _ = estimate.moment_variances(axes, estimate.motion_covariance)
+    measured = estimate.scale.measured("inertia", np.diag(by_motion), np.diag(prior))
     known = measured | ("inertia" in estimate.scale.given)
     angles = np.empty(3)
     for k in range(3):

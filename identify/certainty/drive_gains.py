@@ -1,0 +1,94 @@
+"""What data say of the drives' gains, and what a gain does to the base parameters.
+
+With gains kappa (`bodies.drive_gain`) and weights w_j least squares answers kappa_j torque_j = Y_j b by
+
+    b(kappa) = sum_j beta_j kappa_j,   beta_j = A^-1 w_j Y_j' torque_j,   A = sum_j A_j = sum_j w_j Y_j' Y_j
+
+Gains that are all alike scale the whole answer, so the same data never tell the common one. Of the others they tell, about
+log gains l with residuals e_j, by the triangles alone, with information M and score s:
+
+    e_j = Y_j (d - b) - dl_j Y_j b,   M_jk = (j = k) b' A_j b - b' A_j A^-1 A_k b,   s_j = -w_j b' Y_j' e_j
+
+Logarithms, because then a common factor is one direction wherever the gains are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.estimation.estimate import Estimate
+from heft.identify.estimation.problem import Problem
+
+__all__ = ["DriveGains", "drive_gains"]
+
+ROUNDS = 4  # of the linearisation: gains that are 20 % apart take three
+FAR = 0.3  # standard deviation of log gains that the linearisation is led by, where data say little
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Of n joints' drives, for base parameters as found with all gains taken for 1.
+
+    sensitivity   beta: base parameters are beta @ gains, shape (n_base, n)
+    information   M: of the data about the log gains, shape (n, n); none about what all have in common
+    score         M times the best log gains, shape (n,)
+    covariance    of the log gains that is part of the base parameters' covariance, shape (n, n); zero: taken for exact
+    """
+
+    sensitivity: Array
+    information: Array
+    score: Array
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        for name in ("sensitivity", "information", "score", "covariance"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def posterior(self, prior: Array) -> tuple[Array, Array]:
+        """Log gains (n,) and their covariance (n, n), by these data and a prior covariance about 0."""
+        covariance = np.linalg.solve(np.eye(len(prior)) + prior @ self.information, prior)
+        covariance = (covariance + covariance.T) / 2
+        return covariance @ self.score, covariance
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            name: getattr(self, name).tolist()
+            for name in ("sensitivity", "information", "score", "covariance")
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Inverse of `to_dict`."""
+        return cls(**{name: np.array(value) for name, value in data.items()})
+
+
+def drive_gains(problem: Problem, estimate: Estimate, spread: Array, widening: float) -> DriveGains:
+    """Gains by the data of an estimate.
+
+    spread     A^-1, shape (n_base, n_base), zero where the data say nothing
+    widening   variance of what residuals sum up to over that of independent ones: they resemble their neighbours
+    """
+    information = estimate.information or problem.information
+    w, n = estimate.weights, problem.joints
+    rows = np.sqrt(w)[:, None, None] * information.factors[:, :, list(problem.base.independent)]
+    torque = np.sqrt(w)[:, None] * information.factors[:, :, -1]
+    beta = spread @ np.einsum("jrb,jr->bj", rows, torque)
+    logs = np.zeros(n)
+    for _ in range(ROUNDS):
+        predicted = rows @ (beta @ np.exp(logs))
+        left = np.exp(logs)[:, None] * torque - predicted
+        pulls = np.einsum("jrb,jr->bj", rows, predicted)
+        M = np.diag((predicted**2).sum(axis=1)) - pulls.T @ spread @ pulls
+        slope = -(predicted * left).sum(axis=1)
+        degrees = max(float(information.rows.sum()) - estimate.rank - n, 1.0)
+        variance = widening * max(float((left**2).sum()) / degrees, np.finfo(float).tiny)
+        score = slope + M @ logs
+        logs = np.linalg.solve(M / variance + np.eye(n) / FAR**2, score / variance)
+    # Where the estimate is not least squares' own, a common gain scales it all the same.
+    beta = beta + (estimate.base - beta.sum(axis=1))[:, None] / n
+    return DriveGains(beta, (M + M.T) / 2 / variance, score / variance, np.zeros((n, n)))
