@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,14 +25,16 @@ from scipy.stats import binom
 
 from heft.identify import Dataset, Robot, fit
 from heft.identify.bodies.arrays import Array
+from heft.identify.certainty.interval import Interval
 from heft.identify.payload import weigh
+from heft.identify.payload.weighing.gain_calibration import GainCalibration, KnownLoad, calibrate_gains
 from heft.identify.result import Result
 
 CONFIGS = Path(__file__).parents[1] / "configs" / "robots"
 RATE_HZ, SECONDS, DELAY_S = 200.0, 20.0, 0.0013
 NOISE = np.array([0.067, 0.40, 0.081, 0.104, 0.0099, 0.0153, 0.0025])  # [N m]: of `configs/rigs/sim_wam7.yaml`
 WEIGHED_KG = 2.0
-DRAWS = ("common", "both", "half")
+DRAWS = ("common", "both", "half", "none")
 LOADS = 4
 write = sys.stdout.write
 
@@ -140,71 +142,94 @@ def _motion(rng: np.random.Generator, robot: Robot):  # type: ignore[no-untyped-
 def drawn_gain(rng: np.random.Generator, how: str, spread: float, joints: int) -> Array:
     """What the drives report of a torque of 1: see the module."""
     common, own = rng.standard_normal(), rng.standard_normal(joints)
-    part = {"common": (1.0, 0.0), "both": (1.0, 1.0), "half": (np.sqrt(0.5), np.sqrt(0.5))}[how]
+    part = {"common": (1.0, 0.0), "both": (1.0, 1.0), "half": (np.sqrt(0.5), np.sqrt(0.5)), "none": (0.0, 0.0)}[how]
     return np.asarray(1.0 / (1.0 + spread * np.clip(part[0] * common + part[1] * own, -3, 3)))
 
 
 @dataclass(frozen=True)
 class Check:
-    """One object: relative error of its mass, and whether the interval has the truth, before and after calibration."""
+    """One object, before and after the calibration: relative error of its mass, half the width of its interval, and whether
+    that has the truth; `exact`: whether it had it if gains were taken for exact.
+    """
 
-    how: str
-    error: float
-    covered: bool
-    half_width: float
+    error: tuple[float, float]
+    half_width: tuple[float, float]
+    covered: tuple[bool, bool]
     exact: bool
 
 
-def identified(arm: Arm) -> Result:
+def identified(robot: Robot, bare: Dataset) -> Result:
     """The bare arm, from torques as its drives report them."""
-    return fit(arm.robot, arm.record(), cutoff_hz=5.0)
+    return fit(robot, bare, cutoff_hz=5.0)
 
 
-def checks(seed: int, how: str, spread: float) -> Iterator[Check]:
+def calibrated(result: Result, data: Dataset, load: Load) -> GainCalibration:
+    """The gains by a load that was put on the scale and the ruler."""
+    return calibrate_gains(result, data, KnownLoad(load.mass, load.com))
+
+
+def corrected(data: Dataset, gains: Array) -> Dataset:
+    """As the drives report it with gains in the robot's file."""
+    return replace(data, tau=data.tau * gains)
+
+
+def checks(seed: int, how: str, spread: float, loads: int = LOADS) -> Iterator[Check]:
     """The objects of one arm."""
     rng = np.random.default_rng([seed, DRAWS.index(how)])
     arm = Arm(rng, drawn_gain(rng, how, spread, 7))
-    result = identified(arm)
-    for _ in range(LOADS):
+    bare = arm.record()
+    result = identified(arm.robot, bare)
+    weight = Load.drawn(rng, WEIGHED_KG)
+    found = calibrated(result, arm.record(weight), weight)
+    after = identified(replace(arm.robot, gain_std=found.std), corrected(bare, found.gains))
+    for _ in range(loads):
         load = Load.drawn(rng)
         data = arm.record(load)
-        found = weigh(result, data, gain_spread=spread)
+        two = weigh(result, data, gain_spread=spread), weigh(after, corrected(data, found.gains))
+        intervals = [one.interval("mass") for one in two]
         exact = weigh(result, data, gain_spread=0.0).interval("mass")
-        low, high = found.interval("mass")
         yield Check(
-            how,
-            found.mass / load.mass - 1,
-            low <= load.mass <= high,
-            1.96 * found.std.mass / found.mass,
-            exact.low <= load.mass <= exact.high,
+            (two[0].mass / load.mass - 1, two[1].mass / load.mass - 1),
+            (1.96 * two[0].std.mass / load.mass, 1.96 * two[1].std.mass / load.mass),
+            (_inside(intervals[0], load.mass), _inside(intervals[1], load.mass)),
+            _inside(exact, load.mass),
         )
+
+
+def _inside(interval: Interval, value: float) -> bool:
+    return interval.low <= value <= interval.high
 
 
 def main() -> int:
     """Run, tell, judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--arms", type=int, default=25, help="for each way to draw gains; four objects each")
     parser.add_argument("--spread", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    write(f"gains off by {arguments.spread:.0%} (one standard deviation), stated as that; {arguments.arms} arms each\n")
-    write(f"{'gains':<10}{'pick-ups':>9}{'covered':>9}{'if exact':>9}{'error':>9}{'interval':>10}\n")
+    arms = arguments.arms
+    write(f"gains off by {arguments.spread:.0%} (one standard deviation), stated as that; {arms} arms each way\n")
+    write(f"{'':<20}{'spread stated':>27}{'calibrated with 2 kg':>30}{'taken for':>10}\n")
+    heads = ("gains", "objects", "error", "interval", "covered", "error", "interval", "covered", "exact")
+    write("{:<10}{:>9}{:>9}{:>10}{:>9}{:>11}{:>10}{:>9}{:>10}\n".format(*heads))
     good = True
     for how in DRAWS:
-        all_of = [
-            one
-            for k in range(arguments.arms)
-            for one in checks(arguments.seed + k, how, arguments.spread)
+        found = [
+            one for k in range(arms) for one in checks(arguments.seed + k, how, arguments.spread)
         ]
-        share, count = float(np.mean([one.covered for one in all_of])), len(all_of)
-        # Objects of one arm share its gains, so an arm counts once where chance is allowed for.
-        low = min(0.90, float(binom.ppf(0.005, arguments.arms, 0.95)) / arguments.arms)
-        good &= share >= low
-        write(
-            f"{how:<10}{count:>9}{share:>9.0%}{np.mean([one.exact for one in all_of]):>9.0%}"
-            f"{np.sqrt(np.mean([one.error**2 for one in all_of])):>9.1%}"
-            f"{np.median([one.half_width for one in all_of]):>9.1%}\n"
+        error, width, covered = (
+            np.array([getattr(one, name) for one in found]) for name in ("error", "half_width", "covered")
         )
+        rms, median, share = np.sqrt((error**2).mean(axis=0)), np.median(width, axis=0), covered.mean(axis=0)
+        exact = float(np.mean([one.exact for one in found]))
+        write(
+            f"{how:<10}{len(found):>9}{rms[0]:>9.1%}{median[0]:>10.1%}{share[0]:>9.0%}"
+            f"{rms[1]:>11.2%}{median[1]:>10.2%}{share[1]:>9.0%}{exact:>10.0%}\n"
+        )
+        # Objects of one arm share its gains, so chance is that of the arms.
+        good &= share[0] >= min(0.90, float(binom.ppf(0.005, arms, 0.95)) / arms) and rms[1] < 0.01
     return 0 if good else 1
 
 

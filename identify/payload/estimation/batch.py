@@ -26,7 +26,7 @@ from heft.identify.payload.estimation.uncertainty import (
 )
 from heft.identify.payload.estimation.unknowns import Lifted, LinearInformation, Point, Unknowns
 
-__all__ = ["ChannelRows", "FittedRows", "fit_rows"]
+__all__ = ["ChannelRows", "FittedRows", "disturbances_beside", "fit_rows"]
 
 _CHANCE = 1e-3  # of columns that explain nothing to be kept
 
@@ -174,6 +174,19 @@ def fit_rows(
         warnings=tuple(warnings),
     )
     return FittedRows(estimate, np.concatenate(values), whole[width:, width:], whole[:10, width:])
+
+
+def disturbances_beside(one: ChannelRows, ten: Array) -> tuple[Array, Array]:
+    """Disturbances of rows beside a load that is known (10,): values (k,) and covariance (k, k), as in `fit_rows`."""
+    B, S, z = one.factor.bias_rows
+    values = np.linalg.solve(B, z - S @ ten)
+    residual = (one.values - one.rows @ ten - one.disturbances @ values) / one.sigma
+    jacobian = one.disturbances / one.sigma[:, None]
+    flat = jacobian.reshape(-1, len(values))
+    prior = np.diag(one.disturbance_std**-2)
+    count = int(one.counts.sum())
+    scores = np.einsum("tcp,tc->tp", jacobian, residual) * np.sqrt(count / max(count - len(values), 1))
+    return values, _robust(flat.T @ flat + prior, prior, scores)
 
 
 def _sandwich(
