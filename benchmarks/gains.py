@@ -1,14 +1,15 @@
-"""Payloads by joint torques on arms whose drives are not what their file says: do intervals hold, and does a weighed load help?
+"""Payloads by joint torques on arms whose drives are not what their file says: do intervals hold, and does a weighed
+load help?
 
     python benchmarks/gains.py [--arms 25] [--spread 0.1] [--seed 0]
 
-Each arm is a WAM with bodies, friction and gains of its own, its torques by Pinocchio's inverse dynamics, with dry friction,
-offsets that differ between recordings, friction that has changed, coloured noise and a delay. It is identified bare, from
-torques with the wrong gains, and weighs four objects by `weigh` with no more than the stated spread. Then it is
-calibrated with one weighed load, identified anew, and weighs them again. Gains are drawn in three ways: common to all
-joints, each joint's own with the same spread on top, and half (of the variance) of either. Exit code 1 where a bound is
-missed: 95 % intervals of the mass cover 90 to 99 % of 100 pick-ups (as much wider as chance is, for fewer), and after
-the calibration the median mass is within 1 %.
+Each arm is a WAM with bodies, friction and gains of its own, its torques by Pinocchio's inverse dynamics, with dry
+friction, offsets that differ between recordings, friction that has changed, coloured noise and a delay. It is
+identified bare, from torques with the wrong gains, and weighs four objects by `weigh` with no more than the stated
+spread. Then it is calibrated with one weighed load, identified anew, and weighs them again. Gains are drawn in three
+ways: common to all joints, each joint's own with the same spread on top, and half (of the variance) of either. Exit
+code 1 where a bound is missed: 95 % intervals of the mass cover 90 to 99 % of 100 pick-ups (as much wider as chance
+is, for fewer), and after the calibration the median mass is within 1 %.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from heft.identify.result import Result
 
 CONFIGS = Path(__file__).parents[1] / "configs" / "robots"
 RATE_HZ, SECONDS, DELAY_S = 200.0, 20.0, 0.0013
-NOISE = np.array([0.067, 0.40, 0.081, 0.104, 0.0099, 0.0153, 0.0025])  # [N m]: of `configs/rigs/sim_wam7.yaml`
+NOISE = np.array(
+    [0.067, 0.40, 0.081, 0.104, 0.0099, 0.0153, 0.0025]
+)  # [N m]: of `configs/rigs/sim_wam7.yaml`
 WEIGHED_KG = 2.0
 DRAWS = ("common", "both", "half", "none")
 LOADS = 4
@@ -134,7 +137,11 @@ def _motion(rng: np.random.Generator, robot: Robot):  # type: ignore[no-untyped-
     def at(t: Array) -> tuple[Array, Array, Array]:
         s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
         first, second = w[:, None], w[:, None] ** 2
-        return middle + s @ a + c @ b, c @ (first * a) - s @ (first * b), -(s @ (second * a) + c @ (second * b))
+        return (
+            middle + s @ a + c @ b,
+            c @ (first * a) - s @ (first * b),
+            -(s @ (second * a) + c @ (second * b)),
+        )
 
     return at
 
@@ -142,14 +149,19 @@ def _motion(rng: np.random.Generator, robot: Robot):  # type: ignore[no-untyped-
 def drawn_gain(rng: np.random.Generator, how: str, spread: float, joints: int) -> Array:
     """What the drives report of a torque of 1: see the module."""
     common, own = rng.standard_normal(), rng.standard_normal(joints)
-    part = {"common": (1.0, 0.0), "both": (1.0, 1.0), "half": (np.sqrt(0.5), np.sqrt(0.5)), "none": (0.0, 0.0)}[how]
+    part = {
+        "common": (1.0, 0.0),
+        "both": (1.0, 1.0),
+        "half": (np.sqrt(0.5), np.sqrt(0.5)),
+        "none": (0.0, 0.0),
+    }[how]
     return np.asarray(1.0 / (1.0 + spread * np.clip(part[0] * common + part[1] * own, -3, 3)))
 
 
 @dataclass(frozen=True)
 class Check:
-    """One object, before and after the calibration: relative error of its mass, half the width of its interval, and whether
-    that has the truth; `exact`: whether it had it if gains were taken for exact.
+    """One object, before and after the calibration: relative error of its mass, half the width of its interval, and
+    whether that has the truth; `exact`: whether it had it if gains were taken for exact.
     """
 
     error: tuple[float, float]
@@ -210,15 +222,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     arms = arguments.arms
-    write(f"gains off by {arguments.spread:.0%} (one standard deviation), stated as that; {arms} arms each way\n")
+    write(
+        f"gains off by {arguments.spread:.0%} (one standard deviation), stated as that; {arms} arms each way\n"
+    )
     write(f"{'':<20}{'spread stated':>27}{'calibrated with 2 kg':>30}{'taken for':>10}\n")
     heads = ("gains", "objects", "error", "interval", "covered", "error", "interval", "covered", "exact")
     write("{:<10}{:>9}{:>9}{:>10}{:>9}{:>11}{:>10}{:>9}{:>10}\n".format(*heads))
     good = True
     for how in DRAWS:
-        found = [
-            one for k in range(arms) for one in checks(arguments.seed + k, how, arguments.spread)
-        ]
+        found = [one for k in range(arms) for one in checks(arguments.seed + k, how, arguments.spread)]
         error, width, covered = (
             np.array([getattr(one, name) for one in found]) for name in ("error", "half_width", "covered")
         )

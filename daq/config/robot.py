@@ -23,8 +23,8 @@ JointTerm = Literal[
 class JointConfig(Model):
     """One joint: limits [rad, rad/s, rad/s2, N m] (or m, N), its drive, and prior values of its joint terms.
 
-    joint torque = gain * gear * torque_constant * current, or gain * reported torque. `drive_inertia` is seen at the joint [kg m2].
-    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
+    joint torque = gain * gear * torque_constant * current, or gain * reported torque. `drive_inertia` is seen at the
+    joint [kg m2]. Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
     `motor_viscous` and `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
     """
 
@@ -88,7 +88,9 @@ class PriorSpreadConfig(Model):
     inertia: Positive = 0.1  # masses by about twice this: CAD without cables and screws
     drive_inertia: Positive = 0.3  # of its logarithm: data sheets of motors
     friction: Positive = 1.0  # of its logarithm: friction is hardly ever known
-    gain: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of torques, relative: 0.1 for torque constants of data sheets
+    gain: Annotated[float, Field(ge=0, lt=1)] = (
+        0.0  # of torques, relative: 0.1 for torque constants of data sheets
+    )
 
 
 class RobotConfig(Model):

@@ -34,7 +34,8 @@ class PriorSpread:
             if name == "gain":
                 if not 0 <= value < 1:
                     raise ProblemError(
-                        f"prior spread: gain is {value}, must be 0 (torques are exact) or more, and below 1; 0.1 is 10 %"
+                        f"prior spread: gain is {value}, must be 0 (torques are exact) or more, and below 1; "
+                        f"0.1 is 10 %"
                     )
             elif not 0 < value < 10:
                 raise ProblemError(

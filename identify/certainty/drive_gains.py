@@ -4,8 +4,8 @@ With gains kappa (`bodies.drive_gain`) and weights w_j least squares answers kap
 
     b(kappa) = sum_j beta_j kappa_j,   beta_j = A^-1 w_j Y_j' torque_j,   A = sum_j A_j = sum_j w_j Y_j' Y_j
 
-Gains that are all alike scale the whole answer, so the same data never tell the common one. Of the others they tell, about
-log gains l with residuals e_j, by the triangles alone, with information M and score s:
+Gains that are all alike scale the whole answer, so the same data never tell the common one. Of the others they tell,
+about log gains l with residuals e_j, by the triangles alone, with information M and score s:
 
     e_j = Y_j (d - b) - dl_j Y_j b,   M_jk = (j = k) b' A_j b - b' A_j A^-1 A_k b,   s_j = -w_j b' Y_j' e_j
 

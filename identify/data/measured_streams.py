@@ -73,7 +73,7 @@ class JointTorques:
         return self.converted(values[:, self._columns])
 
     def converted(self, values: Array) -> Array:
-        """[N m, N] (N, n) from the columns `names` (N, n): as measured, or current times gear and torque constant; times
-        the gains.
+        """[N m, N] (N, n) from the columns `names` (N, n): as measured, or current times gear and torque constant;
+        times the gains.
         """
         return values * self._robot.gain if self._measured else self._robot.torque_from_current(values)

@@ -169,7 +169,9 @@ class Robot:
     @property
     def gain_spreads(self) -> Array:
         """Relative standard deviations of the gains, shape (n,): as calibrated, or as `spread` has them."""
-        return gain_spreads(np.where(np.isnan(self.gain_std), self.spread.gain, self.gain_std), len(self.joints))
+        return gain_spreads(
+            np.where(np.isnan(self.gain_std), self.spread.gain, self.gain_std), len(self.joints)
+        )
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

@@ -158,9 +158,7 @@ def fit_rows(
     covariance = whole[:width, :width]
     if freedom <= 0:
         covariance, bias_std = inverse(precision), np.full_like(bias_std, np.inf)
-    biases = np.concatenate(
-        [own[: one.values.shape[1]] for own, one in zip(values, channels, strict=True)]
-    )
+    biases = np.concatenate([own[: one.values.shape[1]] for own, one in zip(values, channels, strict=True)])
     estimate = concluded(
         point,
         unknowns,
@@ -179,7 +177,7 @@ def fit_rows(
 def disturbances_beside(one: ChannelRows, ten: Array) -> tuple[Array, Array]:
     """Disturbances of rows beside a load that is known (10,): values (k,) and covariance (k, k), as in `fit_rows`."""
     B, S, z = one.factor.bias_rows
-    values = np.linalg.solve(B, z - S @ ten)
+    values = np.asarray(np.linalg.solve(B, z - S @ ten), dtype=np.float64)
     residual = (one.values - one.rows @ ten - one.disturbances @ values) / one.sigma
     jacobian = one.disturbances / one.sigma[:, None]
     flat = jacobian.reshape(-1, len(values))
@@ -205,11 +203,13 @@ def _sandwich(
     prior[:width, :width] = precision
     data = np.zeros((whole, whole))
     scores = np.zeros((len(channels[0].values), whole))
-    values, noise, biases, at, rows_total = [], [], [], width, 0
+    values: list[Array] = []
+    biases: list[int] = []
+    noise, at, rows_total = [], width, 0
     for one in channels:
         s = point.lift(one.lifted)
         B, S, z = one.factor.bias_rows
-        b = np.linalg.solve(B, z - S @ s.values)
+        b = np.asarray(np.linalg.solve(B, z - S @ s.values), dtype=np.float64)
         residual = (one.values - one.rows @ s.values - one.disturbances @ b) / one.sigma
         k, n = one.disturbances.shape[2], one.values.shape[1]
         own = slice(at, at + k)

@@ -53,7 +53,8 @@ class PayloadEstimate:
     square roots are compared with. `bias` is what the sensor (or each joint) shows without any load, `gravity` in
     the world frame [m/s2], `delay` [s] by which the wrench is later than its stamp. `time` [s] is that of the last
     sample, None if it was not given; `noise` is the noise at frequency zero over the one assumed, for force and torque.
-    `gain_covariance` (10, 10) is the part of `covariance` that the drives' gains have: no motion of the load narrows it.
+    `gain_covariance` (10, 10) is the part of `covariance` that the drives' gains have: no motion of the load narrows
+    it.
     """
 
     frame: str
@@ -174,10 +175,14 @@ class PayloadEstimate:
         quantity, _, places = name.partition(".")
         indices = tuple("xyz".find(axis) for axis in places)
         if quantity not in _INDICES or len(indices) != _INDICES[quantity] or -1 in indices:
-            raise ParameterError(f"no interval of {name!r}; there are mass, com.x, com.y, com.z, inertia.xx to inertia.zz")
+            raise ParameterError(
+                f"no interval of {name!r}; there are mass, com.x, com.y, com.z, inertia.xx to inertia.zz"
+            )
         value, std = (float(np.asarray(getattr(of, quantity))[indices]) for of in (self, self.std))
         unit = {"mass": "kg", "com": "m", "inertia": "kg m2"}[quantity]
-        return Interval.of(value, std, unit=unit, prior_dominated=not np.isfinite(std), positive=quantity == "mass")
+        return Interval.of(
+            value, std, unit=unit, prior_dominated=not np.isfinite(std), positive=quantity == "mass"
+        )
 
     @property
     def empty(self) -> bool:

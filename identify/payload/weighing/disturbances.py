@@ -1,9 +1,9 @@
 """What disturbs the torques of a loaded arm, beside the load: each with what is known of it beforehand.
 
-    gains        of the drives (`loaded_rows`), by their spread and by what the bare arm's data said of them
-    arm          base parameters, by their covariance
-    friction     what viscous and dry friction have changed by since
-    offsets      of the torques, and their delay: this recording's own
+gains        of the drives (`loaded_rows`), by their spread and by what the bare arm's data said of them
+arm          base parameters, by their covariance
+friction     what viscous and dry friction have changed by since
+offsets      of the torques, and their delay: this recording's own
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Gains of the drives by a load that was weighed on a scale: two recordings, one bare and one with it on the flange.
 
-The torques of a known load say what none of the arm's own data do: the scale that all drives have in common. Its mass, its
-centre of mass and its inertia are known as well as `KnownLoad` says, and what is not is part of the gains' intervals.
+The torques of a known load say what none of the arm's own data do: the scale that all drives have in common. Its
+mass, its centre of mass and its inertia are known as well as `KnownLoad` says, and what is not is part of the gains'
+intervals.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ ROUNDS, SETTLED = 8, 1e-6
 
 @dataclass(frozen=True)
 class KnownLoad:
-    """A weighed load: mass [kg], centre of mass [m] (3,), inertia about it [kg m2] (3, 3), in the flange's frame (the last
-    link's, where the robot has no flange); None: not known.
+    """A weighed load: mass [kg], centre of mass [m] (3,), inertia about it [kg m2] (3, 3), in the flange's frame (the
+    last link's, where the robot has no flange); None: not known.
 
     `mass_std` [kg] of the scale, None: a thousandth; `com_std` [m] of the place, by a ruler.
     """
@@ -61,13 +62,14 @@ class KnownLoad:
             moments = np.linalg.eigvalsh(inertia)
             if not np.allclose(inertia, inertia.T) or moments[0] <= 0 or moments[2] > moments[0] + moments[1]:
                 raise ParameterError(
-                    f"load: no body has the moments of inertia {moments.tolist()} kg m2; give them about its centre of mass"
+                    f"load: no body has the moments of inertia {moments.tolist()} kg m2; give them about its "
+                    f"centre of mass"
                 )
             object.__setattr__(self, "inertia_com", frozen(inertia))
 
     def on_last_link(self, robot: Robot) -> tuple[Array, Array]:
-        """Ten numbers in the last link's frame, and what is unsure of them: columns (10, k), each times a standard normal
-        number.
+        """Ten numbers in the last link's frame, and what is unsure of them: columns (10, k), each times a standard
+        normal number.
         """
         R, p = np.eye(3), np.zeros(3)
         if robot.flange is not None:
@@ -142,7 +144,9 @@ def calibrate_gains(
         if np.abs(known.root @ (x - before)).max() < SETTLED:
             break
     else:
-        raise DataError("the gains do not settle: is the load the one that was weighed, and is the arm the same?")
+        raise DataError(
+            "the gains do not settle: is the load the one that was weighed, and is the arm the same?"
+        )
     spread = known.root @ covariance[n : 2 * n, n : 2 * n] @ known.root.T
     found = GainCalibration(robot.joints, frozen(robot.gain * np.exp(known.logs(x))), frozen(spread))
     return replace(found, warnings=tuple(_warnings(found, known.logs(x), spreads)))
@@ -153,13 +157,15 @@ def _warnings(found: GainCalibration, logs: Array, spreads: Array) -> list[str]:
     loose = [joint for joint, std in zip(found.joints, found.std, strict=True) if std > LOOSE]
     if loose:
         lines.append(
-            f"gains of {', '.join(loose)} are known to {found.std.max():.0%} only: take a heavier load, further from their "
+            f"gains of {', '.join(loose)} are known to {found.std.max():.0%} only: take a heavier load, further "
+            f"from their "
             "axes, and move these joints more"
         )
     far = [joint for joint, log, std in zip(found.joints, logs, spreads, strict=True) if abs(log) > 3 * std]
     if far:
         lines.append(
-            f"gains of {', '.join(far)} are off by more than three times the spread: check torque constant, gear and unit "
+            f"gains of {', '.join(far)} are off by more than three times the spread: check torque constant, "
+            f"gear and unit "
             "in the robot's file before you believe a calibration"
         )
     return lines

@@ -2,9 +2,9 @@
 
     kappa_j torque_j = Y_j b(kappa) + K_j phi,   b(kappa) = sum_k beta_k kappa_k
 
-with b the base parameters that were identified with the same drives, and so with the same gains kappa (`bodies.drive_gain`):
-what a wrong gain does to them (`certainty.drive_gains`) and to the torque of the load comes from one number. phi are the
-load's ten numbers in the last link's frame.
+with b the base parameters that were identified with the same drives, and so with the same gains kappa
+(`bodies.drive_gain`): what a wrong gain does to them (`certainty.drive_gains`) and to the torque of the load comes
+from one number. phi are the load's ten numbers in the last link's frame.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class LoadedRows:
         for data in datasets:
             if data.joints != len(robot.joints):
                 raise DataError(
-                    f"{data.joints} joints in the data, and {len(robot.joints)} of {robot.name}; give data of that robot"
+                    f"{data.joints} joints in the data, and {len(robot.joints)} of {robot.name}; give data of "
+                    f"that robot"
                 )
             surveyed = survey(robot, data, processing)
             delays.append(_delay_std(result, data, surveyed.sampling.step_s))
@@ -81,7 +82,9 @@ class LoadedRows:
         torque, rate, arm, base, load, keep = (np.concatenate(part) for part in zip(*parts, strict=True))
         moving = keep.any(axis=1)
         if not moving.any():
-            raise DataError("no joint moves long enough for a single row; give data in which the arm moves its load")
+            raise DataError(
+                "no joint moves long enough for a single row; give data in which the arm moves its load"
+            )
         return cls(
             torque[moving], rate[moving], arm[moving], base[moving], load[moving], keep[moving], max(delays)
         )

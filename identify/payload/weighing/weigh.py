@@ -64,8 +64,10 @@ def weigh(
 
 
 _EXACT = (
-    "the drives' gains are taken for exact: a torque constant that is 5 % off is a mass that is 5 % off, which this interval "
-    "does not show; state a spread (--gain-spread 0.1, or `prior_spread.gain` in the robot's file), or calibrate the gains"
+    "the drives' gains are taken for exact: a torque constant that is 5 % off is a mass that is 5 % off, which "
+    "this interval "
+    "does not show; state a spread (--gain-spread 0.1, or `prior_spread.gain` in the robot's file), or "
+    "calibrate the gains"
 )
 
 
