@@ -27,13 +27,14 @@ from heft.identify.payload.output.controllers import (
     ros_inertia,
     ur_payload,
 )
+from heft.identify.payload.output.grasp_check import GraspCheck
 from heft.identify.payload.output.payload_frames import (
     PayloadFrames,
     PrincipalInertia,
     in_frames,
     principal_inertia,
 )
-from heft.identify.payload.output.recognition import Candidate, GraspCheck, Recognition, recognise
+from heft.identify.payload.output.recognition import Candidate, Recognition, recognise
 from heft.identify.payload.weighing.weigh import weigh
 
 __all__ = [

@@ -134,6 +134,21 @@ class PayloadEstimate:
         rows[1:, 4:] = np.diagonal(turned, axis1=1, axis2=2).T
         return rows @ self.covariance @ rows.T
 
+    def turn_covariance(self, axes: Array, moments: Array) -> Array:
+        """Covariance [rad2] (3, 3) of small turns of the principal axes (columns) about each of them.
+
+        A turn about axis k is the inertia's element between the other two, over the difference of their moments.
+        """
+        turned = axes.T @ _INERTIAS @ axes
+        rows = np.zeros((3, 6))
+        for k in range(3):
+            i, j = (k + 1) % 3, (k + 2) % 3
+            apart = moments[i] - moments[j]
+            rows[k] = turned[:, i, j] / np.copysign(
+                max(abs(apart), np.finfo(float).eps * moments.max()), apart
+            )
+        return np.asarray(rows @ self.covariance[4:, 4:] @ rows.T)
+
     @cached_property
     def prior_dominated(self) -> tuple[str, ...]:
         """Which of mass, com, inertia have a part that the data do not tell."""
