@@ -7,9 +7,10 @@ from typing import Self
 
 import numpy as np
 
+from heft.identify.bodies.drive_gain import gain_covariance
 from heft.identify.certainty.bootstrap import BootstrapCheck
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
-from heft.identify.certainty.drive_gains import DriveGains, drive_gains
+from heft.identify.certainty.drive_gains import DriveGains, drive_gains, with_links
 from heft.identify.certainty.influence import Influence, influence
 from heft.identify.certainty.interval import Interval, quantile
 from heft.identify.certainty.jackknife import WINDOWS, Windows, jackknife
@@ -20,6 +21,7 @@ from heft.identify.certainty.uncertainty import Uncertainty, uncertainty_of
 from heft.identify.estimation.alignment import Alignment, Delay
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.information.fit_data import FitData
+from heft.identify.robot import Robot
 
 __all__ = ["Assessment", "assess"]
 
@@ -65,12 +67,14 @@ def assess(alignment: Alignment, estimate: Estimate) -> Assessment:
         between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
     uncertainty = uncertainty_of(problem, estimate, effect, bias, alike, between)
     gains = _gains(alignment, estimate, effect, uncertainty)
+    uncertainty, by_gain, gain_warnings = _with_gains(data.robot, gains, uncertainty)
     delay = _delay(alignment, effect, uncertainty)
     lines = [*alignment.warnings, *drift_warnings(delay)]
     lines += _widened(uncertainty, data.processing.cutoff_hz, effect)
     lines += _biased(uncertainty, problem.base.names)
     lines += _outliers(data, estimate, effect)
     lines += _unmodelled(unmodelled)
+    lines += gain_warnings
     intervals = parameter_intervals(problem, estimate, uncertainty)
     uncertainty = uncertainty.with_prior(intervals.covariance)
     kept = effect.residuals.kept
@@ -83,7 +87,7 @@ def assess(alignment: Alignment, estimate: Estimate) -> Assessment:
     return Assessment(
         uncertainty=uncertainty,
         delay=delay,
-        intervals=intervals.intervals,
+        intervals=intervals.intervals | by_gain,
         facts=facts,
         warnings=(*lines, *intervals.warnings),
         contradiction=intervals.contradiction,
@@ -97,7 +101,45 @@ def _gains(
     """What the data say of the drives' gains; residuals count for as much less as they widen intervals."""
     spread = np.where(np.isfinite(effect.spread), effect.spread, 0.0)
     wider = float(np.median(uncertainty.widening[effect.known])) if effect.known.any() else 1.0
-    return drive_gains(alignment.problem, estimate, spread, wider**2)
+    gains = drive_gains(alignment.problem, estimate, spread, wider**2)
+    return with_links(gains, alignment.problem, estimate)
+
+
+def _with_gains(
+    robot: Robot, gains: DriveGains, uncertainty: Uncertainty
+) -> tuple[Uncertainty, dict[str, Interval], list[str]]:
+    """The uncertainty with that of the gains, by the spread that the robot's file states; intervals of the gains, and a
+    warning where some are not 1.
+
+    Parameters stay those of the torques as the drives report them, so that they predict what the drives will report;
+    gains that data or links contradict count as an error of that size.
+    """
+    spreads = robot.gain_spreads
+    if not spreads.any():
+        return uncertainty, {}, []
+    logs, covariance = gains.posterior(gain_covariance(spreads))
+    values, std = np.exp(logs), np.sqrt(np.diag(covariance))
+    moved = gains.sensitivity @ (values - 1.0)
+    wider = gains.sensitivity @ covariance @ gains.sensitivity.T + np.outer(moved, moved)
+    uncertainty = replace(
+        uncertainty, covariance=uncertainty.covariance + wider, data=uncertainty.data + wider
+    )
+    named = list(zip(robot.joints, values.tolist(), (values * std).tolist(), strict=True))
+    intervals = {
+        f"{joint}.gain": Interval.of(value, each, uncertainty.degrees, positive=True)
+        for joint, value, each in named
+    }
+    off = [
+        f"{joint} {value:.3f} +- {2 * each:.2g}" for joint, value, each in named if abs(value - 1) > 2 * each
+    ]
+    if not off:
+        return uncertainty, intervals, []
+    told = (
+        f"gains that these data or the prior contradict: torques should be multiplied by {'; '.join(off)}. "
+        f"Parameters are "
+        "those of the torques as reported; calibrate the gains with a weighed load (heft calibrate gains)"
+    )
+    return uncertainty, intervals, [told]
 
 
 def _delay(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -> Delay:

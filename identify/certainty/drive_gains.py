@@ -36,16 +36,14 @@ class DriveGains:
     sensitivity   beta: base parameters are beta @ gains, shape (n_base, n)
     information   M: of the data about the log gains, shape (n, n); none about what all have in common
     score         M times the best log gains, shape (n,)
-    covariance    of the log gains that is part of the base parameters' covariance, shape (n, n); zero: taken for exact
     """
 
     sensitivity: Array
     information: Array
     score: Array
-    covariance: Array
 
     def __post_init__(self) -> None:
-        for name in ("sensitivity", "information", "score", "covariance"):
+        for name in ("sensitivity", "information", "score"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def posterior(self, prior: Array) -> tuple[Array, Array]:
@@ -56,10 +54,7 @@ class DriveGains:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {
-            name: getattr(self, name).tolist()
-            for name in ("sensitivity", "information", "score", "covariance")
-        }
+        return {name: getattr(self, name).tolist() for name in ("sensitivity", "information", "score")}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -91,4 +86,46 @@ def drive_gains(problem: Problem, estimate: Estimate, spread: Array, widening: f
         logs = np.linalg.solve(M / variance + np.eye(n) / FAR**2, score / variance)
     # Where the estimate is not least squares' own, a common gain scales it all the same.
     beta = beta + (estimate.base - beta.sum(axis=1))[:, None] / n
-    return DriveGains(beta, (M + M.T) / 2 / variance, score / variance, np.zeros((n, n)))
+    return DriveGains(beta, (M + M.T) / 2 / variance, score / variance)
+
+
+def with_links(gains: DriveGains, problem: Problem, estimate: Estimate) -> DriveGains:
+    """The same with what is known of the links: masses that are sure, or a hand that a wrist sensor has weighed, tell
+    the gain that all joints have in common.
+
+        rho = v' K d0,   v = Y' Y b / (b' Y' Y b),   rho ~ normal about v' b(kappa), variance v' K (S S' + u u') K' v
+
+    is how much of the torque that the links take in these data, b being theirs, the prior d0 explains. S is the prior's
+    metric and u its links, each times its mass's relative spread: what is missing in one link's CAD is often missing in
+    all. One number, by torques: weighing all base parameters by their covariance would let a few that the prior is too
+    sure of (a centre of mass on a cylinder's axis) pull the gains down.
+    """
+    if problem.prior is None:
+        return gains
+    layout, K = problem.layout, problem.base.matrix
+    d0, common = np.zeros(len(layout)), np.zeros(len(layout))
+    for link in layout.links:
+        block = layout.link(link)
+        mass, spread = float(problem.start[block.start]), float(np.linalg.norm(problem.metric[block.start]))
+        d0[block] = problem.start[block]
+        common[block] = d0[block] * (spread / mass if mass > 0 else 1.0)
+    last = max(layout.link(link).stop for link in layout.links)
+    own = np.array([i for i, k in enumerate(problem.base.independent) if k < last])
+    information = estimate.information or problem.information
+    rows = information.factors[:, :, [problem.base.independent[i] for i in own]]
+    torque = rows @ gains.sensitivity.sum(axis=1)[own]
+    size = (torque**2).sum(axis=1)
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)  # joints count alike
+    v = np.zeros(len(K))
+    v[own] = np.einsum("j,jrb,jr->b", scale, rows, torque) / max(float(scale @ size), 1.0)
+    metric = problem.metric.copy()
+    metric[last:] = 0.0
+    variance = float(np.sum((v @ K @ np.column_stack([metric, common])) ** 2))
+    if not variance > 0:
+        return gains
+    parts = v @ gains.sensitivity
+    return DriveGains(
+        gains.sensitivity,
+        gains.information + np.outer(parts, parts) / variance,
+        gains.score + parts * (v @ K @ d0 - parts.sum()) / variance,
+    )

@@ -98,9 +98,6 @@ def _arm_covariance(result: Result) -> Array:
     covariance = result.base.covariance.copy()
     unknown = ~np.isfinite(np.diag(covariance))
     covariance[unknown, :] = covariance[:, unknown] = 0.0
-    if result.gains is not None:
-        moved = result.gains.sensitivity
-        covariance -= moved @ result.gains.covariance @ moved.T
     for i, parameter in enumerate(base.independent):
         of, _, term = names[parameter].rpartition(".")
         if of not in result.robot.links and term not in ("offset", "drive_inertia"):
