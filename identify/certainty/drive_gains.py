@@ -93,39 +93,34 @@ def with_links(gains: DriveGains, problem: Problem, estimate: Estimate) -> Drive
     """The same with what is known of the links: masses that are sure, or a hand that a wrist sensor has weighed, tell
     the gain that all joints have in common.
 
-        rho = v' K d0,   v = Y' Y b / (b' Y' Y b),   rho ~ normal about v' b(kappa), variance v' K (S S' + u u') K' v
+        v' b(kappa) ~ normal about v' K d0 = 1,   v = Y' Y K d0 / |Y K d0|^2,   variance v' K (S S' + u u') K' v
 
-    is how much of the torque that the links take in these data, b being theirs, the prior d0 explains. S is the prior's
-    metric and u its links, each times its mass's relative spread: what is missing in one link's CAD is often missing in
-    all. One number, by torques: weighing all base parameters by their covariance would let a few that the prior is too
-    sure of (a centre of mass on a cylinder's axis) pull the gains down.
+    is how much of the torque that the links should take in these data, as the prior d0 has them, they do take. S is the
+    prior's metric and u its links, each times its mass's relative spread: what is missing in one link's CAD is often
+    missing in all. One number, by torques: weighing all base parameters by their covariance would let a few that the
+    prior is too sure of (a centre of mass on a cylinder's axis) decide.
     """
     if problem.prior is None:
         return gains
     layout, K = problem.layout, problem.base.matrix
-    d0, common = np.zeros(len(layout)), np.zeros(len(layout))
+    common = np.zeros(len(layout))
     for link in layout.links:
         block = layout.link(link)
         mass, spread = float(problem.start[block.start]), float(np.linalg.norm(problem.metric[block.start]))
-        d0[block] = problem.start[block]
-        common[block] = d0[block] * (spread / mass if mass > 0 else 1.0)
+        common[block] = problem.start[block] * (spread / mass if mass > 0 else 1.0)
     last = max(layout.link(link).stop for link in layout.links)
     own = np.array([i for i, k in enumerate(problem.base.independent) if k < last])
     information = estimate.information or problem.information
     rows = information.factors[:, :, [problem.base.independent[i] for i in own]]
-    torque = rows @ gains.sensitivity.sum(axis=1)[own]
-    size = (torque**2).sum(axis=1)
-    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)  # joints count alike
+    torque = rows @ (K @ problem.start)[own]
     v = np.zeros(len(K))
-    v[own] = np.einsum("j,jrb,jr->b", scale, rows, torque) / max(float(scale @ size), 1.0)
-    metric = problem.metric.copy()
-    metric[last:] = 0.0
-    variance = float(np.sum((v @ K @ np.column_stack([metric, common])) ** 2))
+    v[own] = np.einsum("jrb,jr->b", rows, torque) / max(float((torque**2).sum()), np.finfo(float).tiny)
+    variance = float(np.sum((v @ K @ np.column_stack([problem.metric, common])) ** 2))
     if not variance > 0:
         return gains
     parts = v @ gains.sensitivity
     return DriveGains(
         gains.sensitivity,
         gains.information + np.outer(parts, parts) / variance,
-        gains.score + parts * (v @ K @ d0 - parts.sum()) / variance,
+        gains.score + parts * (v @ K @ problem.start - parts.sum()) / variance,
     )

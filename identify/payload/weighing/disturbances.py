@@ -49,7 +49,7 @@ class Disturbances:
 
     centre, root  of the log gains, shapes (n,) and (n, n)
     others        columns of arm, friction and delay, each times a standard normal number, shape (T, n, k)
-    offset_std    of each joint's offset [N m, N], shape (n,)
+    offset_std    of each joint's offset [N m, N], shape (n,); of several datasets, that which they have in common
     """
 
     centre: Array
@@ -63,12 +63,15 @@ class Disturbances:
         centre = np.zeros(len(covariance))
         if result.gains is not None:
             centre, covariance = result.gains.posterior(covariance)
-        arm = rows.base @ _root(_arm_covariance(result))
-        delay = rows.delay_std * rows.rate[:, :, None]
         dry = np.array([_value(result, joint, "coulomb") for joint in result.robot.joints])
         rms = np.sqrt(np.mean(rows.torque**2, axis=0))
         offset = np.maximum(DRIFT.offset * dry, np.maximum(DRIFT.torque * rms, np.finfo(float).tiny))
-        return cls(centre, _root(covariance), np.concatenate([arm, delay], axis=2), offset)
+        changed = _own_columns(result, rows, offset)
+        columns = [rows.base @ _root(_arm_covariance(result))]
+        for number, delay_std in enumerate(rows.delay_std):
+            own = np.concatenate([changed, delay_std * rows.rate[:, :, None]], axis=2)
+            columns.append(own * (rows.dataset == number)[:, None, None])
+        return cls(centre, _root(covariance), np.concatenate(columns, axis=2), offset)
 
     def logs(self, x: Array) -> Array:
         """Log gains (n,)."""
@@ -90,18 +93,25 @@ class Disturbances:
         )
 
 
+def _own_columns(result: Result, rows: LoadedRows, offset: Array) -> Array:
+    """Columns of what may be another in each dataset: friction, and the offsets of several, shape (T, n, k)."""
+    robot, columns = result.robot, []
+    for i, parameter in enumerate(base_parameters(robot).independent):
+        of, _, term = robot.parameter_names[parameter].rpartition(".")
+        if of not in robot.links and term not in ("offset", "drive_inertia"):
+            columns.append(DRIFT.friction * result.parameters.values[parameter] * rows.base[:, :, i])
+    if len(rows.delay_std) > 1:
+        columns += [offset * one * np.ones_like(rows.arm) for one in np.eye(len(offset))]
+    return np.stack(columns, axis=2) if columns else np.zeros((*rows.arm.shape, 0))
+
+
 def _arm_covariance(result: Result) -> Array:
-    """Of the base parameters at given gains, with what friction may have changed by, shape (n_base, n_base)."""
-    base, names = base_parameters(result.robot), result.robot.parameter_names
-    if base.names != result.base.names:
+    """Of the base parameters, shape (n_base, n_base)."""
+    if base_parameters(result.robot).names != result.base.names:
         raise ParameterError("base parameters of another version of this robot; identify the bare arm anew")
     covariance = result.base.covariance.copy()
     unknown = ~np.isfinite(np.diag(covariance))
     covariance[unknown, :] = covariance[:, unknown] = 0.0
-    for i, parameter in enumerate(base.independent):
-        of, _, term = names[parameter].rpartition(".")
-        if of not in result.robot.links and term not in ("offset", "drive_inertia"):
-            covariance[i, i] += (DRIFT.friction * result.parameters.values[parameter]) ** 2
     covariance[unknown, unknown] = _VAGUE**2 * np.maximum(result.base.values[unknown] ** 2, 1.0)
     return covariance
 

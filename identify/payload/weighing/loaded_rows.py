@@ -40,7 +40,8 @@ class LoadedRows:
     base       its rows over base parameters, shape (T, n, n_base)
     load       K: rows over the ten numbers of a load on the last link, shape (T, n, 10)
     keep       False where a joint stood still, and friction can be anything, shape (T, n)
-    delay_std  how far the torques' delay may be from the identified one [s]
+    dataset    number of the dataset that each instant is of, shape (T,)
+    delay_std  how far the torques' delay may be from the identified one [s], of each dataset
     """
 
     torque: Array
@@ -49,7 +50,8 @@ class LoadedRows:
     base: Array
     load: Array
     keep: NDArray[np.bool_]
-    delay_std: float
+    dataset: NDArray[np.int64]
+    delay_std: tuple[float, ...]
 
     @classmethod
     def of(cls, result: Result, datasets: Sequence[Dataset]) -> LoadedRows:
@@ -60,7 +62,7 @@ class LoadedRows:
         independent = base_parameters(robot).independent
         last = [i for i, name in enumerate(robot.parameter_names) if name.split(".")[0] == robot.links[-1]]
         parts, delays = [], []
-        for data in datasets:
+        for number, data in enumerate(datasets):
             if data.joints != len(robot.joints):
                 raise DataError(
                     f"{data.joints} joints in the data, and {len(robot.joints)} of {robot.name}; give data of "
@@ -77,17 +79,16 @@ class LoadedRows:
                         _columns(block, independent),
                         _columns(block, last),
                         block.keep,
+                        np.full(len(block.table), number),
                     )
                 )
-        torque, rate, arm, base, load, keep = (np.concatenate(part) for part in zip(*parts, strict=True))
-        moving = keep.any(axis=1)
+        columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
+        moving = columns[5].any(axis=1)
         if not moving.any():
             raise DataError(
                 "no joint moves long enough for a single row; give data in which the arm moves its load"
             )
-        return cls(
-            torque[moving], rate[moving], arm[moving], base[moving], load[moving], keep[moving], max(delays)
-        )
+        return cls(*(column[moving] for column in columns), delay_std=tuple(delays))
 
     def by_gain(self, gains: DriveGains | None, logs: Array, ten: Array) -> tuple[Array, Array]:
         """Torque of the bare arm at log gains (n,), as the drives report it (T, n), and the derivative of all torque by
