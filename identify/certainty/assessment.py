@@ -67,7 +67,7 @@ def assess(alignment: Alignment, estimate: Estimate) -> Assessment:
         between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
     uncertainty = uncertainty_of(problem, estimate, effect, bias, alike, between)
     gains = _gains(alignment, estimate, effect, uncertainty)
-    uncertainty, by_gain, gain_warnings = _with_gains(data.robot, gains, uncertainty)
+    gains, uncertainty, by_gain, gain_warnings = _with_gains(data.robot, gains, uncertainty)
     delay = _delay(alignment, effect, uncertainty)
     lines = [*alignment.warnings, *drift_warnings(delay)]
     lines += _widened(uncertainty, data.processing.cutoff_hz, effect)
@@ -107,7 +107,7 @@ def _gains(
 
 def _with_gains(
     robot: Robot, gains: DriveGains, uncertainty: Uncertainty
-) -> tuple[Uncertainty, dict[str, Interval], list[str]]:
+) -> tuple[DriveGains, Uncertainty, dict[str, Interval], list[str]]:
     """The uncertainty with that of the gains, by the spread that the robot's file states; intervals of the gains, and a
     warning where some are not 1.
 
@@ -116,11 +116,11 @@ def _with_gains(
     """
     spreads = robot.gain_spreads
     if not spreads.any():
-        return uncertainty, {}, []
+        return gains, uncertainty, {}, []
     logs, covariance = gains.posterior(gain_covariance(spreads))
     values, std = np.exp(logs), np.sqrt(np.diag(covariance))
-    moved = gains.sensitivity @ (values - 1.0)
-    wider = gains.sensitivity @ covariance @ gains.sensitivity.T + np.outer(moved, moved)
+    off_by = covariance + np.outer(values - 1.0, values - 1.0)
+    wider, gains = gains.widening(off_by, uncertainty.data)
     uncertainty = replace(
         uncertainty, covariance=uncertainty.covariance + wider, data=uncertainty.data + wider
     )
@@ -133,13 +133,13 @@ def _with_gains(
         f"{joint} {value:.3f} +- {2 * each:.2g}" for joint, value, each in named if abs(value - 1) > 2 * each
     ]
     if not off:
-        return uncertainty, intervals, []
+        return gains, uncertainty, intervals, []
     told = (
         f"gains that these data or the prior contradict: torques should be multiplied by {'; '.join(off)}. "
         f"Parameters are "
         "those of the torques as reported; calibrate the gains with a weighed load (heft calibrate gains)"
     )
-    return uncertainty, intervals, [told]
+    return gains, uncertainty, intervals, [told]
 
 
 def _delay(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -> Delay:

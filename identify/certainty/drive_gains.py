@@ -14,7 +14,7 @@ Logarithms, because then a common factor is one direction wherever the gains are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,9 @@ ROUNDS = 4  # of the linearisation: gains that are 20 % apart take three
 FAR = 0.3  # standard deviation of log gains that the linearisation is led by, where data say little
 
 
+_FIELDS = ("sensitivity", "information", "score", "conditioning")
+
+
 @dataclass(frozen=True, eq=False)
 class DriveGains:
     """Of n joints' drives, for base parameters as found with all gains taken for 1.
@@ -36,14 +39,17 @@ class DriveGains:
     sensitivity   beta: base parameters are beta @ gains, shape (n_base, n)
     information   M: of the data about the log gains, shape (n, n); none about what all have in common
     score         M times the best log gains, shape (n,)
+    conditioning  W: the inverse of the base parameters' covariance would be larger by W W' if gains were exact, shape
+                  (n_base, n); zero where they were taken for exact
     """
 
     sensitivity: Array
     information: Array
     score: Array
+    conditioning: Array
 
     def __post_init__(self) -> None:
-        for name in ("sensitivity", "information", "score"):
+        for name in _FIELDS:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def posterior(self, prior: Array) -> tuple[Array, Array]:
@@ -52,9 +58,31 @@ class DriveGains:
         covariance = (covariance + covariance.T) / 2
         return covariance @ self.score, covariance
 
+    def widening(self, covariance: Array, data: Array) -> tuple[Array, Self]:
+        """What gains of a `covariance` (n, n) add to that of the base parameters, `data` (n_base, n_base), and these
+        gains with the conditioning that takes it off again.
+        """
+        known = np.isfinite(np.diag(data)) & (np.diag(data) > 0)
+        std = np.sqrt(data[known, known])
+        values, vectors = np.linalg.eigh(data[np.ix_(known, known)] / np.outer(std, std))
+        whiten = (vectors / np.sqrt(np.maximum(values, 1e-12))).T / std
+        seen = whiten @ self.sensitivity[known]
+        inner = np.linalg.solve(np.eye(len(covariance)) + covariance @ seen.T @ seen, covariance)
+        powers, turns = np.linalg.eigh((inner + inner.T) / 2)
+        conditioning = np.zeros_like(self.sensitivity)
+        conditioning[known] = whiten.T @ seen @ (turns * np.sqrt(np.maximum(powers, 0.0)))
+        added = self.sensitivity @ covariance @ self.sensitivity.T
+        return added, replace(self, conditioning=conditioning)
+
+    def conditioned(self, covariance: Array) -> Array:
+        """Covariance of the base parameters at given gains, from theirs (n_base, n_base), which must be finite."""
+        through = covariance @ self.conditioning
+        inner = np.eye(through.shape[1]) + self.conditioning.T @ through
+        return np.asarray(covariance - through @ np.linalg.solve(inner, through.T))
+
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {name: getattr(self, name).tolist() for name in ("sensitivity", "information", "score")}
+        return {name: getattr(self, name).tolist() for name in _FIELDS}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -86,7 +114,7 @@ def drive_gains(problem: Problem, estimate: Estimate, spread: Array, widening: f
         logs = np.linalg.solve(M / variance + np.eye(n) / FAR**2, score / variance)
     # Where the estimate is not least squares' own, a common gain scales it all the same.
     beta = beta + (estimate.base - beta.sum(axis=1))[:, None] / n
-    return DriveGains(beta, (M + M.T) / 2 / variance, score / variance)
+    return DriveGains(beta, (M + M.T) / 2 / variance, score / variance, np.zeros_like(beta))
 
 
 def with_links(gains: DriveGains, problem: Problem, estimate: Estimate) -> DriveGains:
@@ -119,8 +147,8 @@ def with_links(gains: DriveGains, problem: Problem, estimate: Estimate) -> Drive
     if not variance > 0:
         return gains
     parts = v @ gains.sensitivity
-    return DriveGains(
-        gains.sensitivity,
-        gains.information + np.outer(parts, parts) / variance,
-        gains.score + parts * (v @ K @ problem.start - parts.sum()) / variance,
+    return replace(
+        gains,
+        information=gains.information + np.outer(parts, parts) / variance,
+        score=gains.score + parts * (v @ K @ problem.start - parts.sum()) / variance,
     )

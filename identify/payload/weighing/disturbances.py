@@ -106,12 +106,14 @@ def _own_columns(result: Result, rows: LoadedRows, offset: Array) -> Array:
 
 
 def _arm_covariance(result: Result) -> Array:
-    """Of the base parameters, shape (n_base, n_base)."""
+    """Of the base parameters at given gains, shape (n_base, n_base)."""
     if base_parameters(result.robot).names != result.base.names:
         raise ParameterError("base parameters of another version of this robot; identify the bare arm anew")
     covariance = result.base.covariance.copy()
     unknown = ~np.isfinite(np.diag(covariance))
     covariance[unknown, :] = covariance[:, unknown] = 0.0
+    if result.gains is not None:
+        covariance = result.gains.conditioned(covariance)
     covariance[unknown, unknown] = _VAGUE**2 * np.maximum(result.base.values[unknown] ** 2, 1.0)
     return covariance
 

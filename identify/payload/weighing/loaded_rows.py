@@ -82,13 +82,22 @@ class LoadedRows:
                         np.full(len(block.table), number),
                     )
                 )
-        columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
-        moving = columns[5].any(axis=1)
+        torque, rate, arm, base, load, keep, of = (np.concatenate(part) for part in zip(*parts, strict=True))
+        moving = keep.any(axis=1)
         if not moving.any():
             raise DataError(
                 "no joint moves long enough for a single row; give data in which the arm moves its load"
             )
-        return cls(*(column[moving] for column in columns), delay_std=tuple(delays))
+        return cls(
+            torque[moving],
+            rate[moving],
+            arm[moving],
+            base[moving],
+            load[moving],
+            keep[moving],
+            of[moving],
+            tuple(delays),
+        )
 
     def by_gain(self, gains: DriveGains | None, logs: Array, ten: Array) -> tuple[Array, Array]:
         """Torque of the bare arm at log gains (n,), as the drives report it (T, n), and the derivative of all torque by
