@@ -175,9 +175,14 @@ def identified(robot: Robot, bare: Dataset) -> Result:
     return fit(robot, bare, cutoff_hz=5.0)
 
 
-def calibrated(result: Result, data: Dataset, load: Load) -> GainCalibration:
+def calibrated(result: Result, bare: Dataset, data: Dataset, load: Load) -> GainCalibration:
     """The gains by a load that was put on the scale and the ruler."""
-    return calibrate_gains(result, data, KnownLoad(load.mass, load.com))
+    return calibrate_gains(
+        result,
+        data,
+        KnownLoad(load.mass, load.com),
+        refit=lambda factors: identified(result.robot, corrected(bare, factors)),
+    )
 
 
 def corrected(data: Dataset, gains: Array) -> Dataset:
@@ -192,7 +197,7 @@ def checks(seed: int, how: str, spread: float, loads: int = LOADS) -> Iterator[C
     bare = arm.record()
     result = identified(arm.robot, bare)
     weight = Load.drawn(rng, WEIGHED_KG)
-    found = calibrated(result, arm.record(weight), weight)
+    found = calibrated(result, bare, arm.record(weight), weight)
     after = identified(replace(arm.robot, gain_std=found.std), corrected(bare, found.gains))
     for _ in range(loads):
         load = Load.drawn(rng)

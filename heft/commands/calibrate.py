@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from heft.exit_codes import ExitCode
 from heft.options import gain_spread
 
 if TYPE_CHECKING:
+    from heft.identify.bodies.arrays import Array
     from heft.identify.payload.weighing.gain_calibration import GainCalibration, KnownLoad
     from heft.identify.result import Result
     from heft.identify.robot import Robot
@@ -87,8 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = Recording.open(arguments.loaded)
     robot_of(loaded, robot)
     load = _known_load(arguments)
-    result = _bare(arguments.bare, robot)
-    found = calibrate_gains(result, datasets_of(loaded, robot, None), load, arguments.gain_spread)
+    result, refit = _bare(arguments.bare, robot)
+    data = datasets_of(loaded, robot, None)
+    found = calibrate_gains(result, data, load, arguments.gain_spread, refit=refit)
     target = source if arguments.out is None else arguments.out
     pairs = {
         joint: (float(g), float(s)) for joint, g, s in zip(found.joints, found.gains, found.std, strict=True)
@@ -116,21 +120,27 @@ def _known_load(arguments: argparse.Namespace) -> KnownLoad:
     return KnownLoad(mass, rest[:3], inertia, arguments.load_std, arguments.com_std)
 
 
-def _bare(path: Path, robot: Robot) -> Result:
-    """The bare arm: a result, or a recording to identify it from."""
+def _bare(path: Path, robot: Robot) -> tuple[Result, Callable[[Array], Result] | None]:
+    """The bare arm, by a result or a recording; and how to identify it anew from the latter with torques times
+    factors."""
     from heft.daq.recording import Recording
     from heft.identify.fit import identify_recordings
     from heft.identify.result import load
 
     if path.suffix != ".json":
-        return identify_recordings([Recording.open(path)], robot=robot)
+        recording = Recording.open(path)
+
+        def identified(factors: Array) -> Result:
+            return identify_recordings([recording], robot=replace(robot, gain=robot.gain * factors))
+
+        return identified(np.ones(len(robot.joints))), identified
     result = load(path)
     if result.layout.names != robot.parameter_names or not np.array_equal(result.robot.gain, robot.gain):
         raise ConfigError(
             f"{path}: identified as another robot, or with other gains than {robot.name}'s file has now; "
             "give the recording of the bare arm"
         )
-    return result
+    return result, None
 
 
 def _document(found: GainCalibration, target: Path, robot: Robot) -> dict[str, Any]:

@@ -7,7 +7,7 @@ intervals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -123,33 +123,47 @@ def calibrate_gains(
     data: Dataset | Sequence[Dataset],
     load: KnownLoad,
     gain_spread: ArrayLike | None = None,
+    *,
+    refit: Callable[[Array], Result] | None = None,
 ) -> GainCalibration:
     """Gains of the drives.
 
     result       of the bare arm, identified from the same drives with the robot as it is
     data         of the arm with the load, moving
     gain_spread  relative standard deviation of the gains beforehand; None: as the robot's file has it, or 0.2
+    refit        identifies the bare arm anew, from torques times factors (n,): gains that differ between joints leave
+    their
+                 mark on the first answer, and a second pass halves what is left; None: one pass
     """
     robot, n = result.robot, len(result.robot.joints)
     stated = robot.gain_spreads if gain_spread is None else gain_spreads(gain_spread, n)
     spreads = stated if stated.any() else np.full(n, UNSTATED)
-    rows = LoadedRows.of(result, [data] if isinstance(data, Dataset) else list(data))
+    datasets = [data] if isinstance(data, Dataset) else list(data)
+    factors, covariance = _pass(result, datasets, load, spreads, np.ones(n))
+    if refit is not None:
+        more, covariance = _pass(refit(factors), datasets, load, spreads, factors)
+        factors = factors * more
+    found = GainCalibration(robot.joints, frozen(robot.gain * factors), frozen(covariance))
+    return replace(found, warnings=tuple(_warnings(found, np.log(factors), spreads)))
+
+
+def _pass(
+    result: Result, datasets: Sequence[Dataset], load: KnownLoad, spreads: Array, factors: Array
+) -> tuple[Array, Array]:
+    """Gains (n,) of torques that are `factors` times the given ones, and the covariance of their logarithms (n, n)."""
+    n = len(spreads)
+    rows = LoadedRows.of(result, datasets).scaled(factors)
     known = Disturbances.of(result, rows, gain_covariance(spreads))
-    ten, unsure = load.on_last_link(robot)
+    ten, unsure = load.on_last_link(result.robot)
     known = replace(known, others=np.concatenate([known.others, rows.load @ unsure], axis=2))
     x = np.zeros(n)
     for _ in range(ROUNDS):
         values, covariance = disturbances_beside(known.channels(result, rows, x, ten), ten)
         before, x = x, values[n : 2 * n]
         if np.abs(known.root @ (x - before)).max() < SETTLED:
-            break
-    else:
-        raise DataError(
-            "the gains do not settle: is the load the one that was weighed, and is the arm the same?"
-        )
-    spread = known.root @ covariance[n : 2 * n, n : 2 * n] @ known.root.T
-    found = GainCalibration(robot.joints, frozen(robot.gain * np.exp(known.logs(x))), frozen(spread))
-    return replace(found, warnings=tuple(_warnings(found, known.logs(x), spreads)))
+            spread = known.root @ covariance[n : 2 * n, n : 2 * n] @ known.root.T
+            return np.exp(known.logs(x)), spread
+    raise DataError("the gains do not settle: is the load the one that was weighed, and is the arm the same?")
 
 
 def _warnings(found: GainCalibration, logs: Array, spreads: Array) -> list[str]:

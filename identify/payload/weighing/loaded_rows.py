@@ -99,6 +99,10 @@ class LoadedRows:
             tuple(delays),
         )
 
+    def scaled(self, factors: Array) -> LoadedRows:
+        """The same with measured torques times factors (n,)."""
+        return replace(self, torque=self.torque * factors, rate=self.rate * factors)
+
     def by_gain(self, gains: DriveGains | None, logs: Array, ten: Array) -> tuple[Array, Array]:
         """Torque of the bare arm at log gains (n,), as the drives report it (T, n), and the derivative of all torque by
         the log gains, shape (T, n, n), `ten` being the load.
