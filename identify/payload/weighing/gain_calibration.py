@@ -36,7 +36,7 @@ __all__ = ["GainCalibration", "KnownLoad", "calibrate_gains"]
 
 UNSTATED = 0.2  # spread of gains where the robot's file says that they are exact: nobody calibrates those
 LOOSE = 0.05  # relative standard deviation of a gain that the load did not tell
-ROUNDS, SETTLED = 8, 1e-6
+ROUNDS, SETTLED = 12, 0.02  # of the linearisation; of a standard deviation
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ def _pass(
     for _ in range(ROUNDS):
         values, covariance = disturbances_beside(known.channels(result, rows, x, ten), ten)
         before, x = x, values[n : 2 * n]
-        if np.abs(known.root @ (x - before)).max() < SETTLED:
-            spread = known.root @ covariance[n : 2 * n, n : 2 * n] @ known.root.T
+        spread = known.root @ covariance[n : 2 * n, n : 2 * n] @ known.root.T
+        if np.all(np.abs(known.root @ (x - before)) < SETTLED * np.sqrt(np.diag(spread))):
             return np.exp(known.logs(x)), spread
     raise DataError("the gains do not settle: is the load the one that was weighed, and is the arm the same?")
 
