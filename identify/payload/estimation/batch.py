@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtri
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.mass_distribution import MassDistribution
 from heft.identify.certainty.interval import quantile
 from heft.identify.information.triangle import triangle
 from heft.identify.payload.estimation.estimate import PayloadEstimate
@@ -28,6 +29,7 @@ from heft.identify.payload.estimation.unknowns import Lifted, LinearInformation,
 
 __all__ = ["ChannelRows", "FittedRows", "disturbances_beside", "fit_rows"]
 
+_NOISE_ROUNDS = 5
 _CHANCE = 1e-3  # of columns that explain nothing to be kept
 
 
@@ -69,9 +71,11 @@ class ChannelRows:
                 full[:, :, columns] = 0.0
                 table[:, columns] = 0.0
         self.disturbances, self.rows = full[:, :, :disturbances], full[:, :, disturbances:]
-        self.sigma, self.freedom = self._noise(full, table)
         self.disturbance_std = np.ones(disturbances)
         self.disturbance_std[:channels] = bias_std
+        self.sigma, self.freedom = self._noise(full, table)
+        if nuisance is not None:
+            self.sigma = self._weighted_noise(full)
         self.factor = InformationFactor(self.disturbance_std, rows.shape[2])
         self.factor.update(
             (full / self.sigma[:, None]).reshape(-1, full.shape[2]), (values / self.sigma).ravel()
@@ -91,6 +95,26 @@ class ChannelRows:
         trust = count / (count + 50.0)
         least = max(ROUNDING * float(np.sqrt(np.mean(self.values**2))), 1e-15)
         return np.maximum(np.sqrt(trust * each + (1 - trust) * shared), least), freedom
+
+    def _weighted_noise(self, full: Array) -> Array:
+        """The same about the fit with these weights and with what is known of the disturbances, until they settle.
+
+        Channels whose noise differs by much would else be judged by what the loudest does to their common unknowns, and
+        disturbances that hardly show would be as free as those that do.
+        """
+        sigma = self.sigma
+        prior = np.zeros(full.shape[2])
+        prior[: len(self.disturbance_std)] = self.disturbance_std**-2
+        for _ in range(_NOISE_ROUNDS):
+            rows = (full / sigma[:, None]).reshape(-1, full.shape[2])
+            data = rows.T @ rows
+            spread = inverse(data + np.diag(np.maximum(prior, RANK**2 * np.diag(data).max())))
+            solution = spread @ (rows.T @ (self.values / sigma).ravel())
+            free = 1.0 - float(np.sum(spread * data)) / max(float(self.counts.sum()), 1.0)
+            squares = np.sum((self.values - full @ solution) ** 2, axis=0)
+            each = np.sqrt(squares / np.maximum(self.counts, 1) / max(free, 0.1))
+            sigma = np.maximum(each, 1e-3 * self.sigma)
+        return sigma
 
     @property
     def information(self) -> LinearInformation:
@@ -135,14 +159,17 @@ def fit_rows(
     *,
     free_gravity: bool = False,
     bias_sign: float = 1.0,
+    start: MassDistribution | None = None,
 ) -> FittedRows:
     """The load that the channels' rows tell of, in their frame.
 
-    `gravity` [m/s2] as it is known, or directions that the search begins from where it is free.
+    `gravity` [m/s2] as it is known, or directions that the search begins from where it is free; `start` is the body
+    that it begins from, None: what the prior expects.
     """
     unknowns = Unknowns(free_gravity=free_gravity)
     information = [one.information for one in channels]
-    points = [maximise(information, prior, start_from(prior, g), unknowns) for g in gravity]
+    starts = [start_from(prior, g) if start is None else Point(start, 0.0, g) for g in gravity]
+    points = [maximise(information, prior, one, unknowns) for one in starts]
     point = representable(min(points, key=lambda p: sum(one.misfit(p) for one in information)))
     scale = prior.scale(point.body.mass, float(point.body.moments.max()))
     precision = unknowns.prior_precision(scale)

@@ -17,6 +17,7 @@ from heft.identify.bodies.drive_gain import gain_covariance, gain_spreads
 from heft.identify.data import Dataset
 from heft.identify.payload.estimation.batch import FittedRows, fit_rows
 from heft.identify.payload.estimation.estimate import PayloadEstimate
+from heft.identify.payload.estimation.joint_torque import body_near
 from heft.identify.payload.estimation.object_prior import ObjectPrior
 from heft.identify.payload.kinematics.robot_frames import link_in_flange
 from heft.identify.payload.weighing.disturbances import Disturbances
@@ -52,8 +53,9 @@ def weigh(
     ten, x = np.zeros(10), np.zeros(n)
     for _ in range(ROUNDS):
         channels = disturbances.channels(result, rows, x, ten)
+        start = body_near(channels.factor.least_norm())
         unused = np.zeros(3)  # gravity is within the rows
-        fitted = fit_rows([channels], robot.links[-1], [unused], prior or ObjectPrior())
+        fitted = fit_rows([channels], robot.links[-1], [unused], prior or ObjectPrior(), start=start)
         before, ten, x = ten, fitted.estimate.ten, fitted.disturbances[n : 2 * n]
         if abs(ten[0] - before[0]) <= SETTLED * ten[0]:
             break
