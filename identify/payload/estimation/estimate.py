@@ -185,7 +185,7 @@ class PayloadEstimate:
     def interval(self, name: str) -> Interval:
         """95 % interval of `mass`, `com.x` to `com.z`, or `inertia.xx`, `inertia.xy`, ... about the frame's origin.
 
-        That of the mass is symmetric in its logarithm: gains multiply.
+        That of a mass is symmetric in its logarithm, since gains multiply; that of next to nothing begins at zero.
         """
         quantity, _, places = name.partition(".")
         indices = tuple("xyz".find(axis) for axis in places)
@@ -195,9 +195,9 @@ class PayloadEstimate:
             )
         value, std = (float(np.asarray(getattr(of, quantity))[indices]) for of in (self, self.std))
         unit = {"mass": "kg", "com": "m", "inertia": "kg m2"}[quantity]
-        return Interval.of(
-            value, std, unit=unit, prior_dominated=not np.isfinite(std), positive=quantity == "mass"
-        )
+        positive = quantity == "mass" and not self.empty
+        interval = Interval.of(value, std, unit=unit, prior_dominated=not np.isfinite(std), positive=positive)
+        return replace(interval, low=max(interval.low, 0.0)) if quantity == "mass" else interval
 
     @property
     def empty(self) -> bool:

@@ -163,6 +163,8 @@ def test_nothing_on_the_flange_weighs_nothing(right: Bench) -> None:
     found = weigh(right.result, right.arm.record(), gain_spread=0.1)
     assert found.mass < 0.05
     assert found.mass - 4 * found.std.mass < 0
+    assert found.empty
+    assert found.interval("mass").low == 0.0
 
 
 def test_without_a_flange_in_the_last_links_frame(right: Bench) -> None:
