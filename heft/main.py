@@ -21,6 +21,7 @@ COMMANDS = {
     "replay": "publish a recording on the bus, as it was or faster",
     "identify": "identify the arm from recordings",
     "payload": "what the gripper picked up: mass, centre of mass, inertia; from a recording or live",
+    "calibrate": "gains of the drives by a weighed load, into the robot's file",
     "export": "write an identified model as URDF, MJCF, CSV or YAML",
     "compare": "compare results: what moved, and how each predicts the others' data",
     "worker": "follow sessions and identify them, on this host or on another",

@@ -13,7 +13,18 @@ from typing import Any
 from heft.daq.bus.endpoint import Endpoint
 from heft.daq.errors import BusError, ConfigError
 
-__all__ = ["add_settings", "endpoint", "name", "positive", "prepared", "seed", "settings", "speed", "target"]
+__all__ = [
+    "add_settings",
+    "endpoint",
+    "gain_spread",
+    "name",
+    "positive",
+    "prepared",
+    "seed",
+    "settings",
+    "speed",
+    "target",
+]
 
 
 def speed(text: str) -> float:
@@ -42,6 +53,19 @@ def positive(text: str) -> float:
         value = 0.0
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def gain_spread(text: str) -> float:
+    """A relative standard deviation of the drives' gains."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no spread of gains; give 0 or more and below 1: 0.1 is 10 %"
+        )
     return value
 
 

@@ -96,7 +96,9 @@ def _job(arguments: argparse.Namespace) -> _Job:
         hand=None
         if bare is None
         else hand_of(Recording.open(bare), robot, find_gravity=arguments.find_gravity),
-        arm=None if arguments.result is None else ArmModel.of_file(arguments.result, robot),
+        arm=None
+        if arguments.result is None
+        else ArmModel.of_file(arguments.result, robot, arguments.gain_spread),
         library=load_objects(arguments.objects),
     )
 

@@ -1,7 +1,8 @@
-"""The one place that reads YAML. Every error names file, line, key, value and remedy."""
+"""The one place that reads YAML, and sets values in its text. Every error names file, line, key, value and remedy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heft.daq.errors import ConfigError
 
-__all__ = ["Model", "explain", "read", "union_tag"]
+__all__ = ["Model", "explain", "read", "union_tag", "with_values"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -85,6 +86,46 @@ def explain(path: Path, exc: ValidationError, prefix: str = "") -> str:
             message = error["msg"].removeprefix("Value error, ")
             lines.append(": ".join(part for part in (where, key, message) if part) + _given(error["input"]))
     return "\n".join(lines)
+
+
+def with_values(text: str, values: Mapping[tuple[str, ...], float]) -> str:
+    """The same YAML with numbers set, each by its keys from the top; all else, comments included, stays as it is.
+
+    A key that is not there yet becomes the first of its mapping; the mapping itself must be there, and of its own.
+    """
+    edits: list[tuple[int, int, str]] = []
+    owners: dict[tuple[int, str], tuple[str, ...]] = {}
+    top = yaml.compose(text, Loader=yaml.SafeLoader)
+    for keys, value in values.items():
+        node: Any = top
+        for part in keys[:-1]:
+            pairs = node.value if isinstance(node, yaml.MappingNode) else []
+            node = next((v for k, v in pairs if k.value == part), None)
+        name = ".".join(keys)
+        if not isinstance(node, yaml.MappingNode) or not node.value:
+            raise ConfigError(
+                f"{name}: there is no {'.'.join(keys[:-1])} with keys of its own to set it in; write it out"
+            )
+        other = owners.setdefault((node.start_mark.index, keys[-1]), keys)
+        if other != keys:
+            raise ConfigError(
+                f"{name}: written together with {'.'.join(other)} (an alias); write each of them out"
+            )
+        told = f"{value:.6g}"
+        told = (
+            told if "e" not in told or "." in told else told.replace("e", ".0e")
+        )  # as YAML 1.1 reads a number
+        found = next((v for k, v in node.value if k.value == keys[-1]), None)
+        if found is not None:
+            edits.append((found.start_mark.index, found.end_mark.index, told))
+            continue
+        mark = node.value[0][0].start_mark
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        between = ", " if node.flow_style else line_end + " " * mark.column
+        edits.append((mark.index, mark.index, f"{keys[-1]}: {told}{between}"))
+    for start, end, told in sorted(edits, reverse=True):
+        text = text[:start] + told + text[end:]
+    return text
 
 
 def union_tag(kind: str) -> str:

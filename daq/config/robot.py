@@ -34,8 +34,8 @@ JointTerm = Literal[
 class JointConfig(Model):
     """One joint: limits [rad, rad/s, rad/s2, N m] (or m, N), its drive, and prior values of its joint terms.
 
-    joint torque = gear * torque_constant * current. `drive_inertia` is seen at the joint [kg m2].
-    Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
+    joint torque = gain * gear * torque_constant * current, or gain * reported torque. `drive_inertia` is seen at the
+    joint [kg m2]. Friction: viscous v + coulomb tanh(v / smoothing_velocity) + offset [N m]. `motor_inertia`,
     `motor_viscous` and `motor_coulomb` are those of a motor that turns with several joints (see `coupling`).
     `terms` are this joint's own, instead of the robot's; with them its friction is not chosen from data.
     """
@@ -46,6 +46,8 @@ class JointConfig(Model):
     torque: Positive
     gear: float = 1.0
     torque_constant: float = 1.0  # [N m/A] at the motor; 1.0: the drive reports torque
+    gain: Positive = 1.0  # times all of that: what `heft calibrate gains` found
+    gain_std: Annotated[float, Field(ge=0, lt=1)] | None = None  # of it, relative; None: `prior_spread.gain`
     drive_inertia: NonNegative = 0.0
     viscous: NonNegative = 0.0
     coulomb: NonNegative = 0.0
@@ -101,6 +103,9 @@ class PriorSpreadConfig(Model):
     )
     drive_inertia: Positive = 0.3  # as a share: data sheets of motors
     friction: Positive = 1.0  # as a share of it, or of the joint's torque: friction is hardly ever known
+    gain: Annotated[float, Field(ge=0, lt=1)] = (
+        0.0  # of torques, relative: 0.1 for torque constants of data sheets
+    )
 
 
 class RobotConfig(Model):

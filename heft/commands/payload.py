@@ -15,7 +15,7 @@ from heft.daq.config.objects import load_objects
 from heft.daq.errors import ConfigError
 from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
-from heft.options import seed, speed
+from heft.options import gain_spread, seed, speed
 from heft.terminal.payloads import describe_payloads
 
 __all__ = ["add", "run"]
@@ -44,6 +44,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="RESULT.json",
         help="identified arm, to weigh by joint torques too, or by them alone where there is no wrist sensor",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="the arm carries one load throughout the recording: weigh it by joint torques (--result)",
+    )
+    parser.add_argument(
+        "--gain-spread",
+        type=gain_spread,
+        metavar="S",
+        help="how far the drives' torque scales may be off: 0.1 is 10 %% (default: as the robot's file has it)",
     )
     parser.add_argument(
         "--objects",
@@ -75,6 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Weigh; exit code 1 where nothing was picked up."""
     if (arguments.file is None) == (arguments.live is None):
         raise ConfigError("give either a recording or --live RIG.yaml")
+    if arguments.all and (arguments.file is None or arguments.result is None):
+        raise ConfigError(
+            "--all weighs a recording by the identified arm: give the recording and --result RESULT.json"
+        )
     if arguments.live is not None:
         from heft.payload_run import run_live
 
@@ -92,20 +107,35 @@ def run(arguments: argparse.Namespace) -> int:
 def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
     from heft.identify.data.recorded_robot import robot_of
     from heft.identify.payload.estimation.object_prior import ObjectPrior
-    from heft.identify.payload.scales.arm_model import ArmModel
-    from heft.identify.payload.weighing.recorded_pickups import weigh_recording
+    from heft.identify.payload.scales.arm_model import ArmModel, require_gains
+    from heft.identify.payload.weighing.recorded_pickups import weigh_all, weigh_recording
+    from heft.identify.result import load
     from heft.identify.robot import Robot
 
     opened = cache(Recording.open)  # --bare may name the same file
     recording = opened(arguments.file)
+    prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
+    library = load_objects(arguments.objects)
+    if arguments.all:
+        result = load(arguments.result)
+        robot_of(recording, result.robot)
+        if arguments.robot is not None:
+            require_gains(arguments.result, result, Robot.load(arguments.robot))
+        weighed = weigh_all(
+            recording, result, gain_spread=arguments.gain_spread, prior=prior, library=library
+        )
+        return {"file": str(arguments.file), **weighed.to_dict()}
     robot = robot_of(recording, Robot.load(arguments.robot) if arguments.robot else None)
+    arm = None
+    if arguments.result is not None:
+        arm = ArmModel.of_file(arguments.result, robot, arguments.gain_spread)
     weighed = weigh_recording(
         recording,
         robot=robot,
         bare=None if arguments.bare is None else opened(arguments.bare),
-        arm=None if arguments.result is None else ArmModel.of_file(arguments.result, robot),
-        prior=ObjectPrior(dimensions=arguments.dimensions, density=arguments.density),
-        library=load_objects(arguments.objects),
+        arm=arm,
+        prior=prior,
+        library=library,
         find_gravity=arguments.find_gravity,
     )
     return {"file": str(arguments.file), **weighed.to_dict()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -23,6 +23,7 @@ class PriorSpread:
     drive_inertia   of each drive inertia, as a share of it
     friction        of friction and offset, as a share of the file's value or of the joint's rms torque, whichever
                     is larger: friction is hardly ever known
+    gain            relative, of the joints' torque scales (`heft.identify.bodies.drive_gain`); 0: torques are exact
 
     Defaults: masses in files are good to 30 %, centres to an eighth of the link's half length in each direction
     (cables, covers and motors are drawn without weight), rotors from data sheets to 30 %.
@@ -31,17 +32,25 @@ class PriorSpread:
     inertia: float = 0.15
     drive_inertia: float = 0.3
     friction: float = 1.0
+    gain: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not 0 < value < 10:
+            if name == "gain":
+                if not 0 <= value < 1:
+                    raise ProblemError(
+                        f"prior spread: gain is {value}, must be 0 (torques are exact) or more, and below 1; "
+                        f"0.1 is 10 %"
+                    )
+            elif not 0 < value < 10:
                 raise ProblemError(
                     f"prior spread: {name} is {value}, must be above 0 and below 10; 0.15 is usual"
                 )
 
     def widened(self, factor: float) -> Self:
-        """All of it times a factor."""
-        return type(self)(*(min(factor * value, 9.99) for value in asdict(self).values()))
+        """All of it times a factor, but for the gains, of which links and drives say nothing."""
+        wider = {name: min(factor * value, 9.99) for name, value in asdict(self).items() if name != "gain"}
+        return replace(self, **wider)
 
 
 _BASIS = np.zeros((10, 4, 4))

@@ -7,9 +7,11 @@ from typing import Self
 
 import numpy as np
 
+from heft.identify.bodies.drive_gain import gain_covariance
 from heft.identify.certainty.bootstrap import BootstrapCheck
 from heft.identify.certainty.constraint_check import contradicted_constraints
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
+from heft.identify.certainty.drive_gains import DriveGains, drive_gains, with_links
 from heft.identify.certainty.influence import Influence
 from heft.identify.certainty.interval import Interval, quantile
 from heft.identify.certainty.jackknife import WINDOWS, Windows, jackknife
@@ -27,6 +29,7 @@ from heft.identify.certainty.uncertainty import Uncertainty, uncertainty_of
 from heft.identify.estimation.alignment import Alignment, Delay
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.information.fit_data import FitData
+from heft.identify.robot import Robot
 
 __all__ = ["Assessment", "assess"]
 
@@ -46,6 +49,7 @@ class Assessment:
     warnings        lines for the result
     contradiction   the warning where a wrist sensor contradicts the joints, empty where it does not
     unmodelled      joints whose residuals are not noise
+    gains           what the data say of the drives' gains
     """
 
     uncertainty: Uncertainty
@@ -56,6 +60,7 @@ class Assessment:
     contradiction: str = ""
     unmodelled: tuple[UnmodelledResidual, ...] = ()
     recordings: tuple[RecordingTerms, ...] = ()
+    gains: DriveGains | None = None
 
     def checked_by(self, check: BootstrapCheck) -> Self:
         """The same with the facts and warnings of a bootstrap."""
@@ -72,6 +77,8 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
     if unmodelled:
         between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
     uncertainty = uncertainty_of(problem, estimate, scatter, bias, between)
+    gains = _gains(alignment, estimate, effect, uncertainty)
+    gains, uncertainty, by_gain, gain_warnings = _with_gains(data.robot, gains, uncertainty)
     delays = _delays(alignment, effect, uncertainty)
     recordings = recording_terms(data, estimate.parameters, delays)
     lines = [*alignment.warnings, *(line for delay in delays for line in drift_warnings(delay))]
@@ -80,6 +87,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
     lines += _outliers(data, estimate, effect)
     lines += _unmodelled(unmodelled)
     lines += contradicted_constraints(problem, problem.base.matrix @ estimate.least_squares, uncertainty.data)
+    lines += gain_warnings
     intervals = parameter_intervals(problem, estimate, uncertainty)
     uncertainty = uncertainty.with_prior(intervals.covariance)
     kept = effect.residuals.kept
@@ -92,13 +100,61 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
     return Assessment(
         uncertainty=uncertainty,
         delay=mean_delay(delays),
-        intervals=widened_offsets(intervals.intervals, recordings),
+        intervals=widened_offsets(intervals.intervals, recordings) | by_gain,
         facts=facts,
         warnings=(*lines, *intervals.warnings),
         contradiction=intervals.contradiction,
         unmodelled=unmodelled,
         recordings=recordings,
+        gains=gains,
     )
+
+
+def _gains(
+    alignment: Alignment, estimate: Estimate, effect: Influence, uncertainty: Uncertainty
+) -> DriveGains:
+    """What the data say of the drives' gains; residuals count for as much less as they widen intervals."""
+    spread = np.where(np.isfinite(effect.spread), effect.spread, 0.0)
+    wider = float(np.median(uncertainty.widening[effect.known])) if effect.known.any() else 1.0
+    gains = drive_gains(alignment.problem, estimate, spread, wider**2)
+    return with_links(gains, alignment.problem, estimate)
+
+
+def _with_gains(
+    robot: Robot, gains: DriveGains, uncertainty: Uncertainty
+) -> tuple[DriveGains, Uncertainty, dict[str, Interval], list[str]]:
+    """The uncertainty with that of the gains, by the spread that the robot's file states; intervals of the gains, and a
+    warning where some are not 1.
+
+    Parameters stay those of the torques as the drives report them, so that they predict what the drives will report;
+    gains that data or links contradict count as an error of that size.
+    """
+    spreads = robot.gain_spreads
+    if not spreads.any():
+        return gains, uncertainty, {}, []
+    logs, covariance = gains.posterior(gain_covariance(spreads))
+    values, std = np.exp(logs), np.sqrt(np.diag(covariance))
+    off_by = covariance + np.outer(values - 1.0, values - 1.0)
+    wider, gains = gains.widening(off_by, uncertainty.data)
+    uncertainty = replace(
+        uncertainty, covariance=uncertainty.covariance + wider, data=uncertainty.data + wider
+    )
+    named = list(zip(robot.joints, values.tolist(), (values * std).tolist(), strict=True))
+    intervals = {
+        f"{joint}.gain": Interval.of(value, each, uncertainty.degrees, positive=True)
+        for joint, value, each in named
+    }
+    off = [
+        f"{joint} {value:.3f} +- {2 * each:.2g}" for joint, value, each in named if abs(value - 1) > 2 * each
+    ]
+    if not off:
+        return gains, uncertainty, intervals, []
+    told = (
+        f"gains that these data or the prior contradict: torques should be multiplied by {'; '.join(off)}. "
+        f"Parameters are "
+        "those of the torques as reported; calibrate the gains with a weighed load (heft calibrate gains)"
+    )
+    return gains, uncertainty, intervals, [told]
 
 
 def _delays(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -> tuple[Delay, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ def quantile(degrees: float) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its standard deviation and its 95 % interval, all in `unit`.
+    """A value with its standard deviation and its 95 % interval, all in `unit`; `low, high = interval` gives its ends.
 
     prior_dominated   the data narrow what was known before by less than a third
     """
@@ -61,6 +62,9 @@ class Interval:
         ends = {"std": np.inf, "low": -np.inf, "high": np.inf}
         known: dict[str, Any] = {name: ends.get(name) if v is None else v for name, v in data.items()}
         return cls(**known)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
 
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]" + (f" {self.unit}" if self.unit else "")

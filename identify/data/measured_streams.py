@@ -66,6 +66,8 @@ class JointSource:
         coupling = robot.drives.coupling
         if self.quantity == "current":
             return robot.torque_from_current(values)
+        if self.quantity == "torque":
+            values = values * robot.gain
         if not self.motors:
             return values
         return values @ (np.linalg.inv(coupling).T if self.quantity == "position" else coupling)

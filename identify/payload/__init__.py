@@ -1,5 +1,6 @@
 """Payloads: what the gripper has picked up, from a wrist sensor or from joint torques.
 
+weigh                                     what an identified arm carries, from the joint torques of a whole motion
 fit_wrench, fit_wrench_integral, fit_joint_torque    one recorded motion at once
 PayloadEstimator, JointTorqueEstimator    while it is carried, sample by sample
 in_frames, principal_inertia              results in the flange's frame; principal moments and axes
@@ -26,13 +27,15 @@ from heft.identify.payload.output.controllers import (
     ros_inertia,
     ur_payload,
 )
+from heft.identify.payload.output.grasp_check import GraspCheck
 from heft.identify.payload.output.payload_frames import (
     PayloadFrames,
     PrincipalInertia,
     in_frames,
     principal_inertia,
 )
-from heft.identify.payload.output.recognition import Candidate, GraspCheck, Recognition, recognise
+from heft.identify.payload.output.recognition import Candidate, Recognition, recognise
+from heft.identify.payload.weighing.weigh import weigh
 
 __all__ = [
     "Candidate",
@@ -58,4 +61,5 @@ __all__ = [
     "recognise",
     "ros_inertia",
     "ur_payload",
+    "weigh",
 ]

@@ -86,6 +86,7 @@ def assemble(
         recordings=assessment.recordings,
         deflections=tuple(one.deflection for one in data.datasets if one.deflection is not None),
         intervals=assessment.intervals | ({} if wrist is None else dict(wrist.intervals)),
+        gains=assessment.gains,
         feasible=estimate.feasible,
         findings=findings,
         facts=assessment.facts

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
+from heft.identify.certainty.drive_gains import DriveGains
 from heft.identify.certainty.interval import Interval
 from heft.identify.certainty.reason import Reason
 from heft.identify.certainty.recording_terms import RecordingTerms
@@ -86,6 +87,7 @@ class Result(IdentifiedModel):
                        prior where the data leave them open
     deflections        how far encoders on the links differ from those on the motors, for each dataset that has both
     feasible           whether plain least squares was consistent by itself, where the method tests it
+    gains              what the data say of the drives' gains, and what those do to the base parameters; None: not known
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
     findings           reasons against the answer that were found with the data; `verdict` weighs them
@@ -106,6 +108,7 @@ class Result(IdentifiedModel):
     deflections: tuple[Deflection, ...] = ()
     validation: RelativeError | None = None
     feasible: bool | None = None
+    gains: DriveGains | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     findings: tuple[Reason, ...] = ()
@@ -247,6 +250,7 @@ class Result(IdentifiedModel):
             "validation": None if self.validation is None else self.validation.to_dict(),
             "weights": self.weights.tolist(),
             "feasible": self.feasible,
+            "gains": None if self.gains is None else self.gains.to_dict(),
             "facts": dict(self.facts),
             "processing": self.processing.to_dict(),
             "tradeoff": None if self.tradeoff is None else self.tradeoff.to_dict(),
@@ -288,6 +292,7 @@ class Result(IdentifiedModel):
                 if data["validation"] is None
                 else RelativeError.from_dict(data["validation"]),
                 feasible=data["feasible"],
+                gains=DriveGains.from_dict(data["gains"]) if data.get("gains") else None,
                 facts=data["facts"],
                 warnings=tuple(data["warnings"]),
                 findings=tuple(Reason.from_dict(one) for one in data.get("findings", ())),

@@ -134,6 +134,8 @@ def from_config(config: RobotConfig) -> Description:
         ),
         "gear": _each(joints, "gear"),
         "torque_constant": _each(joints, "torque_constant"),
+        "gain": _each(joints, "gain"),
+        "gain_std": _each(joints, "gain_std"),  # None: NaN
         "boxes": {link: np.array(known.box) for link, known in config.links.items() if known.box is not None},
         "total_mass": config.total_mass,
         "frames": {} if file is None else file.frames,

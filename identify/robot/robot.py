@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.drive_gain import gain_spreads
 from heft.identify.bodies.parameters import Layout
 from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.errors import ModelError
@@ -35,6 +36,8 @@ class Robot:
     prior                 parameters known beforehand (p,), or None where nothing is
     gear                  motor speed over joint speed (n,)
     torque_constant       motor torque per current [N m/A] (n,); 1 where the drive reports torque
+    gain                  what reported torques are multiplied by (n,), and how sure that is, relative: `gain_std` (n,),
+                          NaN where `spread` says it
     boxes                 for some links the box around it, lowest and highest corner in its frame [m], (2, 3)
     shapes                for some links the box around the shapes that its model file draws, (2, 3)
     total_mass            bounds on the sum of all links [kg], or None
@@ -53,6 +56,8 @@ class Robot:
     limits: Limits | None = None
     gear: Array = field(default_factory=lambda: np.ones(0))
     torque_constant: Array = field(default_factory=lambda: np.ones(0))
+    gain: Array = field(default_factory=lambda: np.ones(0))
+    gain_std: Array = field(default_factory=lambda: np.zeros(0))
     boxes: Mapping[str, Array] = field(default_factory=dict)
     shapes: Mapping[str, Array] = field(default_factory=dict)
     total_mass: tuple[float, float] | None = None
@@ -69,9 +74,11 @@ class Robot:
         if len(self.links) != n or len(self.joints) != n:
             raise ModelError(f"{len(self.links)} link and {len(self.joints)} joint names for {n} joints")
         Layout(self.parameter_names)  # refuses names that are used twice
-        for name in ("gear", "torque_constant"):
+        for name in ("gear", "torque_constant", "gain"):
             value = getattr(self, name)
             object.__setattr__(self, name, frozen(np.ones(n) if len(value) == 0 else value))
+        known = self.gain_std if len(self.gain_std) else np.full(n, np.nan)
+        object.__setattr__(self, "gain_std", frozen(known))
         if self.prior is not None:
             object.__setattr__(self, "prior", frozen(Layout(self.parameter_names).checked(self.prior)))
         if self.limits is None:
@@ -168,6 +175,13 @@ class Robot:
         return self.tree.gravity
 
     @property
+    def gain_spreads(self) -> Array:
+        """Relative standard deviations of the gains, shape (n,): as calibrated, or as `spread` has them."""
+        return gain_spreads(
+            np.where(np.isnan(self.gain_std), self.spread.gain, self.gain_std), len(self.joints)
+        )
+
+    @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the p parameters in order: links, joints, then motors that turn with several joints."""
         return self.regressor.names
@@ -189,8 +203,8 @@ class Robot:
         return self.regressor.torque(q, dq, ddq, parameters)
 
     def torque_from_current(self, current: ArrayLike) -> Array:
-        """Joint torque [N m, N] from motor currents [A], both (T, n): C' (gear torque_constant current)."""
-        motor = np.asarray(current, dtype=np.float64) * (self.gear * self.torque_constant)
+        """Joint torque [N m, N] from motor currents [A], both (T, n): C' (gain gear torque_constant current)."""
+        motor = np.asarray(current, dtype=np.float64) * (self.gain * self.gear * self.torque_constant)
         return motor @ self.drives.coupling
 
     def position_from_motors(self, angle: ArrayLike) -> Array:
@@ -222,6 +236,8 @@ class Robot:
             "limits": self.limits.to_dict(),
             "gear": self.gear.tolist(),
             "torque_constant": self.torque_constant.tolist(),
+            "gain": self.gain.tolist(),
+            "gain_std": [None if np.isnan(std) else std for std in self.gain_std.tolist()],
             "boxes": {link: box.tolist() for link, box in self.boxes.items()},
             "shapes": {link: box.tolist() for link, box in self.shapes.items()},
             "total_mass": None if self.total_mass is None else list(self.total_mass),
@@ -245,6 +261,7 @@ class Robot:
                 "tree": Tree.from_dict(data["tree"]),
                 "drives": Drives.from_dict(data["drives"]),
                 "limits": Limits.from_dict(data["limits"]),
+                "gain_std": np.array(data.get("gain_std", ()), dtype=np.float64),  # None: NaN
                 "total_mass": None if mass is None else (float(mass[0]), float(mass[1])),
                 "frames": {name: (link, frozen(place)) for name, (link, place) in data["frames"].items()},
                 "spread": PriorSpread(**data["spread"]),

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.mass_distribution import ELEMENTS, UNITS, MassDistribution
 from heft.identify.bodies.pseudo_inertia import INERTIA_ELEMENTS, inertia_about_frame
+from heft.identify.certainty.interval import Interval
 from heft.identify.errors import ParameterError
 from heft.identify.payload.estimation.object_prior import PriorScale
 
@@ -25,6 +26,7 @@ __all__ = ["PayloadEstimate", "StandardDeviations"]
 
 Mark = Literal["measured", "prior-dominated"]
 
+_INDICES = {"mass": 0, "com": 1, "inertia": 2}  # of a quantity's elements
 _INERTIAS = np.trace(UNITS, axis1=1, axis2=2)[:, None, None] * np.eye(3) - UNITS  # of unit second moments
 
 
@@ -51,6 +53,8 @@ class PayloadEstimate:
     square roots are compared with. `bias` is what the sensor (or each joint) shows without any load, `gravity` in
     the world frame [m/s2], `delay` [s] by which the wrench is later than its stamp. `time` [s] is that of the last
     sample, None if it was not given; `noise` is the noise at frequency zero over the one assumed, for force and torque.
+    `gain_covariance` (10, 10) is the part of `covariance` that the drives' gains have: no motion of the load narrows
+    it.
     """
 
     frame: str
@@ -67,6 +71,7 @@ class PayloadEstimate:
     time: float | None = None
     noise: tuple[float, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    gain_covariance: Array = field(default_factory=lambda: np.zeros((10, 10)))
 
     @property
     def mass(self) -> float:
@@ -97,17 +102,27 @@ class PayloadEstimate:
     @cached_property
     def _measured(self) -> dict[str, NDArray[np.bool_]]:
         """Whether the data tell: mass (), com (3,), inertia (3, 3)."""
-        variances = np.diag(self.covariance)
+        variances = np.diag(self.motion_covariance)
         return {
             "mass": self.scale.measured("mass", variances[0], self.scale.mass**2),
             "com": self.scale.measured("com", variances[1:4], self.scale.com**2),
-            "inertia": self.scale.measured("inertia", *self.moment_variances(np.eye(3))),
+            "inertia": self.scale.measured(
+                "inertia", *self.moment_variances(np.eye(3), self.motion_covariance)
+            ),
         }
 
-    def moment_variances(self, axes: Array) -> tuple[Array, Array]:
-        """Variance of the inertia about the centre of mass along `axes` (columns), and the prior's, each (3, 3)."""
+    @property
+    def motion_covariance(self) -> Array:
+        """`covariance` as it would be with exact gains: what more motion could narrow, shape (10, 10)."""
+        return np.asarray(self.covariance - self.gain_covariance)
+
+    def moment_variances(self, axes: Array, covariance: Array | None = None) -> tuple[Array, Array]:
+        """Variance of the inertia about the centre of mass along `axes` (columns), and the prior's, each (3, 3);
+        `covariance` None: the whole.
+        """
         turned = axes.T @ _INERTIAS @ axes
-        variance = np.einsum("aij,ab,bij->ij", turned, self.covariance[4:, 4:], turned)
+        whole = self.covariance if covariance is None else covariance
+        variance = np.einsum("aij,ab,bij->ij", turned, whole[4:, 4:], turned)
         isotropic = self.scale.moment**2 * np.array([1, 1, 1, 0.5, 0.5, 0.5])
         return variance, np.einsum("aij,a,aij->ij", turned, isotropic, turned)
 
@@ -118,6 +133,21 @@ class PayloadEstimate:
         turned = axes.T @ _INERTIAS @ axes
         rows[1:, 4:] = np.diagonal(turned, axis1=1, axis2=2).T
         return rows @ self.covariance @ rows.T
+
+    def turn_covariance(self, axes: Array, moments: Array) -> Array:
+        """Covariance [rad2] (3, 3) of small turns of the principal axes (columns) about each of them.
+
+        A turn about axis k is the inertia's element between the other two, over the difference of their moments.
+        """
+        turned = axes.T @ _INERTIAS @ axes
+        rows = np.zeros((3, 6))
+        for k in range(3):
+            i, j = (k + 1) % 3, (k + 2) % 3
+            apart = moments[i] - moments[j]
+            rows[k] = turned[:, i, j] / np.copysign(
+                max(abs(apart), np.finfo(float).eps * moments.max()), apart
+            )
+        return np.asarray(rows @ self.covariance[4:, 4:] @ rows.T)
 
     @cached_property
     def prior_dominated(self) -> tuple[str, ...]:
@@ -152,6 +182,23 @@ class PayloadEstimate:
             self.delay_std,
         )
 
+    def interval(self, name: str) -> Interval:
+        """95 % interval of `mass`, `com.x` to `com.z`, or `inertia.xx`, `inertia.xy`, ... about the frame's origin.
+
+        That of a mass is symmetric in its logarithm, since gains multiply; that of next to nothing begins at zero.
+        """
+        quantity, _, places = name.partition(".")
+        indices = tuple("xyz".find(axis) for axis in places)
+        if quantity not in _INDICES or len(indices) != _INDICES[quantity] or -1 in indices:
+            raise ParameterError(
+                f"no interval of {name!r}; there are mass, com.x, com.y, com.z, inertia.xx to inertia.zz"
+            )
+        value, std = (float(np.asarray(getattr(of, quantity))[indices]) for of in (self, self.std))
+        unit = {"mass": "kg", "com": "m", "inertia": "kg m2"}[quantity]
+        positive = quantity == "mass" and not self.empty
+        interval = Interval.of(value, std, unit=unit, prior_dominated=not np.isfinite(std), positive=positive)
+        return replace(interval, low=max(interval.low, 0.0)) if quantity == "mass" else interval
+
     @property
     def empty(self) -> bool:
         """Whether the gripper holds nothing, as far as the data tell."""
@@ -185,7 +232,13 @@ class PayloadEstimate:
         body = MassDistribution(
             self.mass, frozen(R @ self.com + p), frozen(R @ self.body.axes), self.body.moments
         )
-        return replace(self, frame=frame, body=body, covariance=frozen(turn @ self.covariance @ turn.T))
+        return replace(
+            self,
+            frame=frame,
+            body=body,
+            covariance=frozen(turn @ self.covariance @ turn.T),
+            gain_covariance=frozen(turn @ self.gain_covariance @ turn.T),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Values, standard deviations and marks as plain JSON values; what is not known (infinite) is None."""

@@ -24,7 +24,7 @@ from heft.identify.payload.estimation.sample_chunks import parabolas
 from heft.identify.payload.estimation.track import ChunkRows, Track
 from heft.identify.payload.estimation.unknowns import DirectRows, Point, Unknowns
 
-__all__ = ["JointTorqueEstimator", "fit_joint_torque"]
+__all__ = ["JointTorqueEstimator", "body_near", "fit_joint_torque"]
 
 
 def fit_joint_torque(
@@ -63,7 +63,19 @@ def fit_joint_torque(
         bias_std=offset_std,
     )
     unused = np.zeros(3)  # gravity is within the rows
-    return fit_rows([channels], frame, [unused], prior or ObjectPrior())
+    return fit_rows([channels], frame, [unused], prior or ObjectPrior()).estimate
+
+
+def body_near(ten: Array) -> MassDistribution | None:
+    """The best fit (10,), whether it could exist or not, made thick, to begin a search from: torques of a whole
+    motion come at once, and from what the prior expects the search may not find its way.
+
+    None for a fit that hangs out of all reach (three standard deviations), as one of next to no mass does.
+    """
+    if ten[0] <= 0 or np.linalg.norm(ten[1:4]) > 3 * PLAUSIBLE.reach * ten[0]:
+        return None
+    body = MassDistribution.from_ten(ten)
+    return body.thickened(max(0.1 * float(body.moments[-1]), 1e-4 * body.mass))
 
 
 class JointTorqueEstimator(LoadEstimator):
@@ -120,16 +132,8 @@ class JointTorqueEstimator(LoadEstimator):
         return blocks
 
     def _start(self) -> Point:
-        """The best fit, whether it could exist or not, made thick: torques of a whole motion come at once, and from
-        what the prior expects the search may not find its way. A fit that hangs out of all reach (three standard
-        deviations), as one of next to no mass does, is not worth beginning from.
-        """
-        ten = self._tracks[0].unconstrained()
-        if ten[0] <= 0 or np.linalg.norm(ten[1:4]) > 3 * PLAUSIBLE.reach * ten[0]:
-            return super()._start()
-        body = MassDistribution.from_ten(ten)
-        thick = body.thickened(max(0.1 * float(body.moments[-1]), 1e-4 * body.mass))
-        return Point(thick, 0.0, self._first_gravity())
+        body = body_near(self._tracks[0].unconstrained())
+        return super()._start() if body is None else Point(body, 0.0, self._first_gravity())
 
     def _first_gravity(self) -> Array:
         return np.zeros(3)  # unused: gravity is within the rows

@@ -200,7 +200,7 @@ def _fit_terms(
         starts = [DOWN] if seen is None else [seen, DOWN]
     return fit_rows(
         channels, "sensor", starts, prior or ObjectPrior(), free_gravity=known is None, bias_sign=sign
-    )
+    ).estimate
 
 
 class PayloadEstimator(LoadEstimator):

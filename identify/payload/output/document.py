@@ -26,6 +26,7 @@ class Reporter:
     place   rotation and position [m] of the scale's frame in the flange's
     by      the scale
     origin  [s] of the host's clock, where their times count from
+    frame   that `place` leads to; the last link's, where a robot has no flange
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class Reporter:
         by: Literal["wrist sensor", "joint torques"],
         origin: float,
         library: Sequence[ObjectConfig] = (),
+        frame: str = "flange",
     ) -> None:
-        self._place, self._by = place, by
+        self._place, self._by, self._frame = place, by, frame
         self._origin, self._library = origin, library
 
     def document(self, pickup: Pickup) -> dict[str, Any]:
@@ -55,7 +57,7 @@ class Reporter:
         if pickup.latest is None:
             return facts
         frames = in_frames(pickup.latest.estimate, *self._place)
-        facts |= frames.flange.to_dict()
+        facts |= frames.flange.to_dict() | {"frame": self._frame}
         facts["time"] = pickup.latest.time - self._origin
         facts["principal"] = _principal(frames)
         facts["weighed_by"] = self._by

@@ -33,8 +33,8 @@ class PrincipalInertia:
     """Principal moments about the centre of mass [kg m2], largest first, shape (3,), and their axes, columns (3, 3).
 
     `std` (3,) of the moments; `covariance` (4, 4) of mass and moments; `angle_std` [rad] (3,): how far the axes may
-    be turned about each of them; `measured` (3,): whether the data tell the moment; `warnings` where two moments are
-    too alike for their axes to mean anything.
+    be turned about each of them, and `angle_covariance` [rad2] (3, 3) of these turns; `measured` (3,): whether the
+    data tell the moment; `warnings` where two moments are too alike for their axes to mean anything.
     """
 
     moments: Array
@@ -42,16 +42,18 @@ class PrincipalInertia:
     std: Array
     covariance: Array
     angle_std: Array
+    angle_covariance: Array
     measured: tuple[bool, bool, bool]
     warnings: tuple[str, ...]
 
     @property
     def axes_defined(self) -> tuple[bool, bool, bool]:
         """For each axis whether its direction means something: neither turn about the other two is loose."""
-        loose = [self._loose(k) for k in range(3)]
+        loose = [self.loose(k) for k in range(3)]
         return (not (loose[1] or loose[2]), not (loose[0] or loose[2]), not (loose[0] or loose[1]))
 
-    def _loose(self, k: int) -> bool:
+    def loose(self, k: int) -> bool:
+        """Whether a turn about axis k means nothing."""
         i, j = (k + 1) % 3, (k + 2) % 3
         alike = abs(self.moments[i] - self.moments[j]) < _AXES.alike * max(self.moments[i], self.moments[j])
         return bool(alike or not self.angle_std[k] < _AXES.loose)
@@ -66,19 +68,17 @@ def principal_inertia(estimate: PayloadEstimate) -> PrincipalInertia:
     axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
     moments = second.sum() - second
     variance, prior = estimate.moment_variances(axes)
-    measured = estimate.scale.measured("inertia", np.diag(variance), np.diag(prior))
+    by_motion, _ = estimate.moment_variances(axes, estimate.motion_covariance)
+    measured = estimate.scale.measured("inertia", np.diag(by_motion), np.diag(prior))
     known = measured | ("inertia" in estimate.scale.given)
-    angles = np.empty(3)
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        apart = abs(moments[i] - moments[j])
-        angles[k] = min(np.sqrt(variance[i, j]) / apart, np.pi / 2) if apart > 0 else np.pi / 2
+    turns = estimate.turn_covariance(axes, moments)
     result = PrincipalInertia(
         frozen(moments),
         frozen(axes),
         frozen(np.where(known, np.sqrt(np.diag(variance)), np.inf)),
         frozen(estimate.mass_moment_covariance(axes)),
-        frozen(angles),
+        frozen(np.minimum(np.sqrt(np.diag(turns)), np.pi / 2)),
+        frozen(turns),
         (bool(measured[0]), bool(measured[1]), bool(measured[2])),
         (),
     )
@@ -94,7 +94,7 @@ def _warnings(principal: PrincipalInertia) -> tuple[str, ...]:
         )
     for k in range(3):
         i, j = sorted(((k + 1) % 3, (k + 2) % 3))
-        if principal._loose(k) and principal.measured[i] and principal.measured[j]:
+        if principal.loose(k) and principal.measured[i] and principal.measured[j]:
             lines.append(
                 f"principal axes {i + 1} and {j + 1}: their moments are too alike ({principal.moments[i]:.3g} and "
                 f"{principal.moments[j]:.3g} kg m2; the axes may be turned by {np.degrees(principal.angle_std[k]):.0f} "

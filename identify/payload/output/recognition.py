@@ -2,8 +2,8 @@
 
 For each object the estimate is compared with what it should be, allowing for the estimate's uncertainty and for how
 much two of the kind differ; moments that the motion did not tell are left out. "Something else" is one of the
-hypotheses: an object with any mass and moments at all. Where the centre of mass lies and how the principal axes
-stand then says whether the object is held as it should be.
+hypotheses: an object with any mass and moments at all. Whether a known object is held as it should be, `grasp_check`
+says.
 """
 
 from __future__ import annotations
@@ -15,30 +15,27 @@ from typing import Literal
 import numpy as np
 
 from heft.daq.config.objects import ObjectConfig
-from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
 from heft.identify.payload.estimation.estimate import PayloadEstimate
+from heft.identify.payload.output.grasp_check import GraspCheck, check_grasp
 from heft.identify.payload.output.payload_frames import PrincipalInertia, principal_inertia
 
-__all__ = ["Candidate", "GraspCheck", "Recognition", "recognise"]
+__all__ = ["Candidate", "Recognition", "recognise"]
 
 
 @dataclass(frozen=True)
 class _RecognitionRules:
-    """When an object is called known, and held as it should be. Chosen, not tuned.
+    """When an object is called known. Chosen, not tuned.
 
     strange   prior probability of an object that is not in the library
     decades   that a strange object's mass and moments may be anywhere in
     sure      probability from which an answer is given
-    distinct  relative difference of an object's moments from which its axes are compared
-    sigmas    standard deviations that a place or an angle may be off
     """
 
     strange: float = 0.2
     decades: int = 3
     sure: float = 0.9
-    distinct: float = 0.1
-    sigmas: float = 2.0
 
 
 _RULES = _RecognitionRules()
@@ -51,20 +48,6 @@ class Candidate:
     name: str
     probability: float
     distance: float
-
-
-@dataclass(frozen=True)
-class GraspCheck:
-    """Whether the object is held where it should be; `ok` None: the data do not tell.
-
-    `offset` [m] (3,) of the centre of mass from where it should be, in the flange's frame; `angle` [rad] of the
-    principal axes from where they should be, None if they mean nothing.
-    """
-
-    ok: bool | None
-    offset: Array
-    angle: float | None
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -118,7 +101,7 @@ def recognise(estimate: PayloadEstimate, library: Sequence[ObjectConfig]) -> Rec
         verdict = "known" if candidates[0].probability >= _RULES.sure else "ambiguous"
     name = candidates[0].name if verdict == "known" else None
     match = next((known for known in library if known.name == name), None)
-    grasp = None if match is None or match.grasp is None else _grasp(estimate, principal, match)
+    grasp = None if match is None or match.grasp is None else check_grasp(estimate, principal, match)
     return Recognition(verdict, name, tuple(candidates), strange, compared, grasp)
 
 
@@ -142,58 +125,3 @@ def _likelihood(
     distance = float(np.sqrt(away @ np.linalg.solve(total, away))) if kept else 0.0
     volume = float(np.linalg.slogdet(2 * np.pi * total)[1]) if kept else 0.0
     return -0.5 * (distance**2 + volume), distance
-
-
-def _grasp(estimate: PayloadEstimate, principal: PrincipalInertia, known: ObjectConfig) -> GraspCheck:
-    grasp = known.grasp
-    assert grasp is not None
-    R = _rotation(grasp.rpy)
-    offset = frozen(estimate.com - (R @ np.array(known.com) + np.array(grasp.position)))
-    size, doubt = float(np.linalg.norm(offset)), float(np.linalg.norm(estimate.std.com))
-    angle, loose = _turned(principal, R, known)
-    if not np.isfinite(doubt):
-        return GraspCheck(None, offset, angle, "the centre of mass is not known yet; tilt the object")
-    if size > grasp.tolerance + _RULES.sigmas * doubt:
-        return GraspCheck(
-            False,
-            offset,
-            angle,
-            f"the centre of mass is {1000 * size:.1f} mm from where it should be, the bound is "
-            f"{1000 * grasp.tolerance:.1f} mm; grasp again",
-        )
-    if angle is not None and angle > grasp.angle_tolerance + _RULES.sigmas * loose:
-        return GraspCheck(
-            False,
-            offset,
-            angle,
-            f"the object is turned by {np.degrees(angle):.0f} deg, the bound is "
-            f"{np.degrees(grasp.angle_tolerance):.0f} deg; grasp again",
-        )
-    if _RULES.sigmas * doubt > grasp.tolerance:
-        return GraspCheck(
-            None, offset, angle, f"the centre of mass is known to {1000 * doubt:.1f} mm only; tilt the object"
-        )
-    return GraspCheck(True, offset, angle, "held where it should be")
-
-
-def _turned(principal: PrincipalInertia, R: Array, known: ObjectConfig) -> tuple[float | None, float]:
-    """Largest angle [rad] between axes that mean something, here and in the library, and its deviation."""
-    moments, axes = np.linalg.eigh(np.array(known.inertia_matrix))
-    moments, axes = moments[::-1], (R @ axes)[:, ::-1]
-    angles = []
-    for k in range(3):
-        others = [moments[(k + 1) % 3], moments[(k + 2) % 3]]
-        distinct = all(abs(moments[k] - other) > _RULES.distinct * max(moments[k], other) for other in others)
-        if distinct and principal.axes_defined[k]:
-            cosine = min(abs(float(axes[:, k] @ principal.axes[:, k])), 1.0)
-            angles.append(float(np.arccos(cosine)))
-    return (max(angles), float(principal.angle_std.min())) if angles else (None, 0.0)
-
-
-def _rotation(rpy: tuple[float, float, float]) -> Array:
-    """Object to flange: turned about x, then y, then z of the flange."""
-    (a, b, c), (s, t, u) = np.cos(rpy), np.sin(rpy)
-    about_x = np.array([[1, 0, 0], [0, a, -s], [0, s, a]])
-    about_y = np.array([[b, 0, t], [0, 1, 0], [-t, 0, b]])
-    about_z = np.array([[c, -u, 0], [u, c, 0], [0, 0, 1]])
-    return about_z @ about_y @ about_x

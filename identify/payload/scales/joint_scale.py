@@ -18,6 +18,7 @@ from heft.identify.payload.estimation.sample_chunks import CHUNK_S, chunk_length
 from heft.identify.payload.kinematics.alignment import Samples
 from heft.identify.payload.kinematics.robot_frames import flange_on_last_link
 from heft.identify.payload.scales.arm_model import ArmModel
+from heft.identify.payload.scales.gain_influence import GainInfluence
 from heft.identify.payload.scales.scale import Residual, RunningMean, Scale, ScaleRules, Window
 from heft.identify.robot import Robot
 
@@ -66,6 +67,7 @@ class JointScale(Scale):
         self._length = 1
         self._bare: deque[tuple[Array, Array]] = deque()  # time and residual torque of windows
         self._estimator: JointTorqueEstimator | None = None
+        self._gains = None if arm.gains is None else GainInfluence(robot, arm.gains)
 
     @property
     def ready(self) -> bool:
@@ -85,7 +87,7 @@ class JointScale(Scale):
         """Residual torques; the force that weighs as much hangs on the flange."""
         motion = samples.q, samples.dq, samples.ddq
         rows = self._robot.regressor.dense(*motion)[:, :, self._columns]
-        residual = samples.shown - self._robot.torque(*motion, self._arm.parameters)
+        residual = self._torque(samples) - self._robot.torque(*motion, self._arm.parameters)
         if first and not self._offset.count:
             self._offset.value = residual.mean(axis=0)
         left = residual.mean(axis=0) - self._offset.value
@@ -93,7 +95,13 @@ class JointScale(Scale):
         loaded = self.ready and abs(mass) > max(PLAUSIBLE.least_mass, JOINT_RULES.sigmas * std)
         return Window(samples, rows, residual, Residual(left, abs(mass) * STANDARD_GRAVITY, bool(loaded)))
 
+    def _torque(self, samples: Samples) -> Array:
+        """As measured, with the gains as far as they are known [N m, N] (N, n)."""
+        return samples.shown if self._arm.gains is None else samples.shown * self._arm.gains.values
+
     def learn_early(self, window: Window) -> None:
+        if self._gains is not None:
+            self._gains.learn(window.samples, self._torque(window.samples))
         left = window.values.mean(axis=0) - self._offset.value
         self._offset.add(left)
         self._squares = self._squares + left**2
@@ -121,6 +129,8 @@ class JointScale(Scale):
             time, residual = (np.concatenate(parts) for parts in zip(*self._bare, strict=True))
             self._estimator.update(time, np.zeros((residual.size, 10)), residual.ravel())
         self._estimator.grasped(prior)
+        if self._gains is not None:
+            self._gains.begin(noise)
 
     def released(self) -> None:
         self._estimator = None
@@ -134,16 +144,21 @@ class JointScale(Scale):
     def weigh(self, window: Window) -> None:
         assert self._estimator is not None
         self._estimator.update(window.samples.time, window.rows.reshape(-1, 10), window.values.ravel())
+        if self._gains is not None:
+            self._gains.weigh(window.samples, self._torque(window.samples), window.rows)
 
     def estimate(self) -> PayloadEstimate | None:
         assert self._estimator is not None
-        return self._estimator.estimate() if self._estimator.samples else None
+        if not self._estimator.samples:
+            return None
+        estimate = self._estimator.estimate()
+        return estimate if self._gains is None else self._gains.widened(estimate)
 
     def matches(self, window: Window, load: PayloadEstimate) -> bool:
         rows = window.rows.mean(axis=0)
         own = rows @ load.ten
         by_y = rows @ load.body.derivative_by_moments()
-        variance = np.diag(by_y @ load.covariance @ by_y.T) + self._doubt**2
+        variance = np.diag(by_y @ load.motion_covariance @ by_y.T) + self._doubt**2
         share, std = _share(own, window.values.mean(axis=0) - own - load.bias, variance)
         return abs(share) < max(JOINT_RULES.changed, JOINT_RULES.sigmas * std)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heft.daq.config.objects import ObjectConfig
 from heft.daq.recording import Recording
 from heft.identify.bodies.arrays import Array
+from heft.identify.data.from_recording import datasets_of
 from heft.identify.data.recorded_robot import robot_of
 from heft.identify.errors import DataError
 from heft.identify.payload.bare_hand.hand import Hand
@@ -18,14 +19,18 @@ from heft.identify.payload.estimation.object_prior import ObjectPrior
 from heft.identify.payload.estimation.wrist_sensor import UNALIGNED_STD_S, WristSensor
 from heft.identify.payload.kinematics.robot_frames import link_in_flange, sensor_in_flange
 from heft.identify.payload.output.document import Reporter
-from heft.identify.payload.pickups.pickup import End, Pickup
+from heft.identify.payload.pickups.pickup import End, Estimated, Pickup
 from heft.identify.payload.pickups.pickup_follower import PickupFollower
 from heft.identify.payload.scales.arm_model import ArmModel
 from heft.identify.payload.scales.wrist_scale import WristScale
 from heft.identify.payload.weighing.recorded_streams import RecordedStreams
+from heft.identify.payload.weighing.weigh import weigh
 from heft.identify.robot import Robot
 
-__all__ = ["Weighed", "hand_of", "weigh_recording"]
+if TYPE_CHECKING:
+    from heft.identify.result import Result
+
+__all__ = ["Weighed", "hand_of", "weigh_all", "weigh_recording"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,30 @@ def weigh_recording(
         (*notes, *_nothing(pickups)),
         Reporter(sensor_in_flange(robot), by="wrist sensor", origin=source.origin, library=library),
     )
+
+
+def weigh_all(
+    recording: Recording,
+    result: Result,
+    *,
+    gain_spread: float | None = None,
+    prior: ObjectPrior | None = None,
+    library: Sequence[ObjectConfig] = (),
+) -> Weighed:
+    """The load that the arm carries throughout a recording, by joint torques; see `weigh`."""
+    data = datasets_of(recording, result.robot, None)
+    estimate = weigh(result, data, gain_spread, prior=prior)
+    start, end = float(data[0].t[0]), float(data[-1].t[-1])
+    held = Pickup(1, start, "all", t_pick=start, t_first=end, t_end=end, end=End.UNFINISHED)
+    held.latest = Estimated(end, estimate)
+    reporter = Reporter(
+        (np.eye(3), np.zeros(3)),
+        by="joint torques",
+        origin=0.0,
+        library=library if estimate.frame == "flange" else (),
+        frame=estimate.frame,
+    )
+    return Weighed((held,), None, (), reporter)
 
 
 def _nothing(pickups: Sequence[Pickup]) -> list[str]:

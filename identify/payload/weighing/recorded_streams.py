@@ -73,7 +73,9 @@ class RecordedStreams:
             signals += GripperSignals(self._streams[gripper]).of(*self._samples[gripper])
         elif not signals:
             raise DataError(
-                f"{self.path}: no gripper's stream and no gripper's events; nothing says when something was held"
+                f"{self.path}: no gripper's stream and no gripper's events; nothing says when something was "
+                f"held. Where "
+                "the arm carries one load throughout, weigh all of it (--all --result RESULT.json)"
             )
         return sorted(signals, key=lambda signal: signal.time)
 

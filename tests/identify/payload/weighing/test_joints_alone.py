@@ -11,6 +11,7 @@ import yaml
 
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.recording import Recording
+from heft.identify import Dataset, fit
 from heft.identify.bodies.consistency import consistency
 from heft.identify.data.recorded_robot import robot_of
 from heft.identify.errors import DataError
@@ -92,8 +93,16 @@ LOAD = np.array([1.0, 0.02, 0.0, 0.12, 0.016, 0.0, 0.016, 0.0, -0.001, 0.002])
 HELD, OPEN = SignalKind.HELD, SignalKind.OPEN
 
 
-def follow(loads: list[tuple[float, float, Any]], *signals: tuple[float, SignalKind]) -> list[Any]:
-    """A WAM that moves for ten seconds with dry friction somewhat off; `loads` from one time to another [s]."""
+def follow(
+    loads: list[tuple[float, float, Any]],
+    *signals: tuple[float, SignalKind],
+    gain: Any = 1.0,
+    arm: ArmModel | None = None,
+) -> list[Any]:
+    """A WAM that moves for ten seconds with dry friction somewhat off; `loads` from one time to another [s].
+
+    `gain` is what its drives report of a torque of 1, `arm` what is known of it.
+    """
     robot = Robot.load(CONFIGS / "robots" / "wam7.yaml")
     assert robot.prior is not None
     rng = np.random.default_rng(5)
@@ -110,7 +119,8 @@ def follow(loads: list[tuple[float, float, Any]], *signals: tuple[float, SignalK
         held = (t >= start) & (t < end)
         torque[held] += rows[held] @ ten
     torque += np.array([0.07, 0.4, 0.08, 0.1, 0.01, 0.015, 0.0012]) * rng.standard_normal(torque.shape)
-    follower = PickupFollower(JointScale(robot, ArmModel(robot.prior, "its file")))
+    torque *= gain
+    follower = PickupFollower(JointScale(robot, arm or ArmModel(robot.prior, "its file")))
     for time, kind in signals:
         follower.signal(Signal(time, kind, "gripper.state"))
     follower.take(Samples(t, torque, wrist_motion(robot, q, dq, ddq, "flange"), q, dq, ddq))
@@ -122,6 +132,33 @@ def test_held_and_released() -> None:
     assert pickup.end is End.RELEASED
     assert pickup.latest.estimate.mass == pytest.approx(1.0, rel=0.03)
     assert abs(pickup.latest.estimate.mass - 1.0) < 4 * pickup.latest.estimate.std.mass
+
+
+@pytest.mark.parametrize(
+    "gain",
+    [
+        pytest.param(np.full(7, 0.88), marks=pytest.mark.slow),
+        np.array([1.12, 0.95, 1.06, 0.92, 1.0, 1.1, 0.97]),
+    ],
+)
+def test_gains_that_are_not_sure_are_part_of_the_interval(gain: np.ndarray) -> None:
+    """The arm is identified with the same drives, so the load is off by what they are."""
+    robot = Robot.load(CONFIGS / "robots" / "wam7.yaml")
+    assert robot.prior is not None
+    rng = np.random.default_rng(2)
+    t = np.arange(0.0, 20.0, 0.01)
+    w, phase = 2 * np.pi * rng.uniform(0.1, 0.5, (3, 7)), rng.uniform(0, 6, (3, 7))
+    size, angle = rng.uniform(0.1, 0.3, (3, 7)), t[:, None, None] * w + phase
+    q, dq, ddq = ((size * w**k * np.sin(angle + k * np.pi / 2)).sum(axis=1) for k in range(3))
+    q = q + np.array([0.0, -0.5, 0.0, 1.8, -1.8, 0.1, 0.0])
+    tau = robot.torque(q, dq, ddq, robot.prior) + 0.02 * rng.standard_normal(q.shape)
+    result = fit(robot, Dataset.from_arrays(t, q, gain * tau), cutoff_hz=5.0)
+    held = [(3.0, 8.0, LOAD)], (3.01, HELD), (8.01, OPEN)
+    (pickup,) = follow(*held, gain=gain, arm=ArmModel.of(result, "fit", gain_spread=0.1))
+    low, high = pickup.latest.estimate.interval("mass")
+    assert low < 1.0 < high
+    assert pickup.latest.estimate.std.mass == pytest.approx(0.09, abs=0.03)
+    assert "mass" not in pickup.latest.estimate.prior_dominated
 
 
 def test_a_drop_ends_the_estimate() -> None:
