@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.estimation.problem import Problem
@@ -31,7 +31,7 @@ FLOOR = 0.03  # of the torque: what is left below this is friction's detail, and
 START = 0.3  # relative residual that the search begins with
 DEGREES = 0.5  # of freedom of a link's k: files are much better than their spread, or much worse
 ROUNDS, LESS_ROUNDS = 10, 4
-ROUNDING = 1e-10  # of each parameter's information: keeps the factorisation going
+ROUNDING = (1e-10, 1e-8, 1e-6, 1e-4)  # of each parameter's information: keeps the factorisation going
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +164,7 @@ class Agreement:
             precision = np.ones(p)
             precision[: 10 * len(width)] = np.repeat(1 / width, 10)
             A = np.diag(precision) + np.outer(row, row) + np.tensordot(weights, grams[:, :p, :p], axes=1)
-            A[np.diag_indices(p)] *= 1 + ROUNDING
-            factor = cho_factor(A)
+            factor = _factor(A)
             inverse = cho_solve(factor, np.eye(p))
             x = inverse @ (off * row + np.tensordot(weights, grams[:, :p, p + 1] - grams[:, :p, p], axes=1))
             vector = np.concatenate([x, [1.0, -1.0]])
@@ -196,3 +195,16 @@ class Agreement:
         mean, std = self.known.total
         off = (mean - float(self.known.rigid[self.known.masses].sum())) / std
         return off, self._spread[self.known.masses].sum(axis=0) / std
+
+
+def _factor(A: Array) -> tuple[Array, bool]:
+    """Cholesky factor of a sum of squares, with as little added to its diagonal as rounding demands."""
+    for share in ROUNDING:
+        rounded = A.copy()
+        rounded[np.diag_indices(len(A))] *= 1 + share
+        try:
+            factor: tuple[Array, bool] = cho_factor(rounded)
+            return factor
+        except LinAlgError:
+            continue
+    return cho_factor(np.diag(np.diag(A)))

@@ -51,9 +51,10 @@ def file_gains(agreement: Agreement) -> Array:
         change[used, np.arange(1, len(used) + 1)] = 1.0
         change[-1, -1] = 1.0
         G = change.T @ gram @ change
-        size = np.sqrt(np.diag(G))
+        size = np.sqrt(np.maximum(np.diag(G), 0.0))
         if not (size[0] > 0 and size[-1] > 0):
             continue
+        size = np.where(size > 0, size, 1.0)
         G = G / np.outer(size, size)
         x = np.linalg.lstsq(G[:-1, :-1], G[:-1, -1], rcond=1e-9)[0]
         rest = G[0, 0] - G[0, 1:-1] @ np.linalg.lstsq(G[1:-1, 1:-1], G[1:-1, 0], rcond=1e-9)[0]
