@@ -99,24 +99,27 @@ class Explained:
 class Agreement:
     """Of rows of the regression with what is known.
 
-    grams   [Y_j tau_j]' [Y_j tau_j] of each joint, shape (n, p + 1, p + 1); zero for joints without rows
+    rows   [Y_j tau_j] of each joint, or a root of its square, shape (n, K, p + 1); zero for joints without rows
     """
 
     known: Known
-    grams: Array
+    rows: Array
 
     @classmethod
     def of_rows(cls, known: Known, regressor: Array, torque: Array, kept: NDArray[np.bool_]) -> Agreement:
         """From rows Y (K, n, p), torques (K, n), and which of them count (K, n)."""
         rows = np.concatenate([regressor, torque[:, :, None]], axis=2) * kept[:, :, None]
-        by_joint = np.moveaxis(rows, 1, 0)
-        return cls(known, by_joint.transpose(0, 2, 1) @ by_joint)
+        return cls(known, np.ascontiguousarray(np.moveaxis(rows, 1, 0)))
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Agreement:
         """From the information that a problem was made of."""
-        factors = problem.information.factors
-        return cls(Known.of(problem), factors.transpose(0, 2, 1) @ factors)
+        return cls(Known.of(problem), problem.information.factors)
+
+    @cached_property
+    def grams(self) -> Array:
+        """[Y_j tau_j]' [Y_j tau_j] of each joint, shape (n, p + 1, p + 1)."""
+        return self.rows.transpose(0, 2, 1) @ self.rows
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
@@ -139,8 +142,9 @@ class Agreement:
         p = len(self.known.centre)
         change = np.zeros((p + 1, p + 2))
         change[:p, :p], change[:p, p], change[p, p + 1] = self._spread, self.known.rigid, 1.0
-        squares = np.where(self.used, self.grams[:, -1, -1], 1.0)
-        return change.T @ (self.grams / squares[:, None, None]) @ change
+        sizes = np.sqrt(np.where(self.used, self.grams[:, -1, -1], 1.0))
+        rows = (self.rows / sizes[:, None, None]) @ change  # a square of these stays one, whatever cancels
+        return rows.transpose(0, 2, 1) @ rows
 
     def explained(
         self, gains: Array | float = 1.0, start: Explained | None = None, rounds: int | None = None
@@ -207,4 +211,5 @@ def _factor(A: Array) -> tuple[Array, bool]:
             return factor
         except LinAlgError:
             continue
-    return cho_factor(np.diag(np.diag(A)))
+    apart: tuple[Array, bool] = cho_factor(np.diag(np.diag(A)))
+    return apart

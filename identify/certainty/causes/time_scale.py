@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.reason import CAUSE, Reason, Severity
@@ -34,11 +33,10 @@ def time_scale(robot: Robot, known: Known, sample: MotionSample, now: Explained)
     dynamic = np.zeros_like(moving)
     dynamic[:, :, inertial] = moving[:, :, inertial] - resting[:, :, inertial]
     static = moving - dynamic
-    static_square, cross, dynamic_square = _grams(static, dynamic, sample)
 
     def explained(factor: float) -> Explained:
-        s = factor**-2
-        return Agreement(known, static_square + s * cross + s**2 * dynamic_square).explained()
+        slowed = static + factor**-2 * dynamic
+        return Agreement.of_rows(known, slowed, sample.tau, sample.kept).explained()
 
     costs = {k: explained(k).cost for f in FACTORS for k in (f, 1 / f)}
     best = min(costs, key=lambda k: costs[k])
@@ -107,15 +105,3 @@ def too_fast(robot: Robot, sample: MotionSample) -> list[Reason]:
 
 def _inertial(name: str, place: int, links: int) -> bool:
     return place < 10 * links or name.endswith(".drive_inertia")
-
-
-def _grams(static: Array, dynamic: Array, sample: MotionSample) -> tuple[Array, Array, Array]:
-    """Products of [static, tau] and [dynamic, 0]: squares of each, and both mixed products; each (n, p + 1, p + 1)."""
-    none = np.zeros_like(sample.tau)
-    parts = [
-        np.moveaxis(np.concatenate([Y, t[:, :, None]], axis=2) * sample.kept[:, :, None], 1, 0)
-        for Y, t in ((static, sample.tau), (dynamic, none))
-    ]
-    a, b = parts
-    mixed = a.transpose(0, 2, 1) @ b
-    return a.transpose(0, 2, 1) @ a, mixed + mixed.transpose(0, 2, 1), b.transpose(0, 2, 1) @ b
