@@ -18,6 +18,7 @@ from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.interval import Interval
 from heft.identify.certainty.reason import Reason, Severity
 from heft.identify.estimation.alignment.delay import Delay
+from heft.identify.estimation.friction import FrictionChoice
 from heft.identify.result.base_values import BaseValues
 from heft.identify.result.inertia_matrix import check_inertia_matrix
 from heft.identify.result.parameter_values import Parameters
@@ -85,6 +86,8 @@ class Judged(Protocol):
     @property
     def provenance(self) -> Provenance: ...
     @property
+    def friction(self) -> FrictionChoice | None: ...
+    @property
     def findings(self) -> tuple[Reason, ...]: ...
     @property
     def total_mass(self) -> float: ...
@@ -115,6 +118,7 @@ def judge(result: Judged) -> Verdict:
         *_excitation(result),
         *_delays(result),
         *_negative(result),
+        *_friction(result),
     ]
     if any(one.severity == "unfit" for one in reasons):  # a cause is as bad as what it causes
         reasons = [replace(one, severity="unfit") if one.cause else one for one in reasons]
@@ -292,6 +296,18 @@ def _negative(result: Judged) -> list[Reason]:
         return []
     text = f"negative {', '.join(bad[:4])}{', ...' if len(bad) > 4 else ''}: none can be; use sdp, or correct signs"
     return [Reason("negative", "care", text, 130.0)]
+
+
+def _friction(result: Judged) -> list[Reason]:
+    """Friction of a form that was chosen from the data: its intervals take the form for exact."""
+    if result.friction is None or not result.friction.changed:
+        return []
+    joints = ", ".join(one.joint for one in result.friction.changed)
+    text = (
+        f"friction of {joints} is not of the form in the robot's file, and was chosen from the data: its intervals, and "
+        "those of what it is confused with, take the form for exact; write it into the file once it is settled"
+    )
+    return [Reason("friction-form", "care", text, 100.0)]
 
 
 def _percent(share: float) -> str:

@@ -33,3 +33,6 @@ def test_friction_of_another_form_is_found_and_told(tmp_path: Path) -> None:
     assert all(joint in said[0] for joint in found)
     left = [line for line in result.warnings if "the model does not hold for" in line]
     assert all("larger near standstill" in line for line in left)
+    reasons = {one.id: one.text for one in result.verdict.reasons}
+    assert result.verdict.grade == "care"
+    assert all(joint in reasons["friction-form"] for joint in found)
