@@ -304,8 +304,8 @@ def _friction(result: Judged) -> list[Reason]:
         return []
     joints = ", ".join(one.joint for one in result.friction.changed)
     text = (
-        f"friction of {joints} is not of the form in the robot's file, and was chosen from the data: its intervals, and "
-        "those of what it is confused with, take the form for exact; write it into the file once it is settled"
+        f"friction of {joints} is not of the form in the robot's file, and was chosen from the data: its intervals, "
+        "and those of what it is confused with, take the form for exact; write it into the file once it is settled"
     )
     return [Reason("friction-form", "care", text, 100.0)]
 
