@@ -12,10 +12,20 @@ from typing import NoReturn
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 from heft.daq.clock import RealClock
 
 pytest_plugins = ["pytester"]
+
+# The same examples every time, and no judgement of how fast a busy machine makes them.
+settings.register_profile(
+    "heft",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("heft")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
