@@ -126,7 +126,11 @@ def test_a_signal_while_it_prepares(
             return await super().__aenter__()
 
     monkeypatch.setattr(payload_run, "PayloadProcess", Interrupted)
-    assert main(["payload", "--live", str(SESSION), "--out", str(tmp_path / "out")]) == 3
+    before = signal.signal(number, signal.default_int_handler)  # a shell's background job is born deaf to SIGINT
+    try:
+        assert main(["payload", "--live", str(SESSION), "--out", str(tmp_path / "out")]) == 3
+    finally:
+        signal.signal(number, before)
     assert f"{number.name} received; nothing has moved" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert not multiprocessing.active_children()
