@@ -57,6 +57,10 @@ _BASIS = np.zeros((10, 4, 4))
 for _k, (_i, _j) in enumerate((i, j) for i in range(4) for j in range(i, 4)):
     _BASIS[_k, _i, _j] = _BASIS[_k, _j, _i] = 1.0 if _i == _j else np.sqrt(0.5)
 
+_TO_TEN = np.stack(
+    [from_pseudo_inertia(np.eye(4)[:, [i]] @ np.eye(4)[[j]]) for i in range(4) for j in range(4)], axis=1
+)  # the ten numbers of a symmetric J, listed row by row
+
 
 def body_metric(ten: Array, inertia: float, size: float, mass: float | None = None) -> Array:
     """S, shape (10, 10): a body is `ten` + S x with x standard normal, as far as its file knows.
@@ -73,4 +77,4 @@ def body_metric(ten: Array, inertia: float, size: float, mass: float | None = No
     L = np.sqrt(weight) * np.diag([radius, radius, radius, 1.0])
     if ten[0] > 0:
         L[:3, 3] = np.sqrt(weight) * ten[1:4] / ten[0]
-    return np.stack([from_pseudo_inertia(2 * inertia * L @ X @ L.T) for X in _BASIS], axis=1)
+    return np.asarray(_TO_TEN @ (2 * inertia * (L @ _BASIS @ L.T)).reshape(10, 16).T)

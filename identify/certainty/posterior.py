@@ -19,7 +19,7 @@ import numpy as np
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import JOINT_TERMS, Layout
 from heft.identify.bodies.prior_spread import PriorSpread
-from heft.identify.bodies.pseudo_inertia import inertia_about_com
+from heft.identify.bodies.pseudo_inertia import INERTIA_ELEMENTS, skew
 from heft.identify.certainty.interval import Interval
 from heft.identify.estimation.problem import Problem
 
@@ -125,9 +125,10 @@ class Posterior:
             if ten[0] <= 0:
                 ten = self.prior.centre[block]
             slopes = _slopes(ten, np.linalg.norm(self.prior.root[block], axis=1))
+            values = _quantities(ten)
             for k, (name, unit) in enumerate(zip(names, units, strict=True)):
                 positive = not name.startswith("com")
-                value, gradient = float(_quantities(ten)[k]), slopes[k] @ self.prior.root[block]
+                value, gradient = float(values[k]), slopes[k] @ self.prior.root[block]
                 yield (
                     f"{link}.{name}",
                     self._interval(value, float(slopes[k] @ off), gradient, unit, degrees, positive),
@@ -162,17 +163,18 @@ def posterior(prior: GaussianPrior, matrix: Array, base: Array, covariance: Arra
     )
 
 
-def _quantities(ten: Array) -> Array:
-    """Mass [kg], centre of mass [m] (3), principal moments [kg m2] (3), increasing."""
-    moments = np.linalg.eigvalsh(inertia_about_com(ten))
-    return np.concatenate([ten[:1], ten[1:4] / ten[0], moments])
+def _quantities(tens: Array) -> Array:
+    """Mass [kg], centre of mass [m] (3), principal moments [kg m2] (3), increasing, of bodies (..., 10): (..., 7)."""
+    mass, first = tens[..., :1], tens[..., 1:4]
+    inertia = np.zeros((*tens.shape[:-1], 3, 3))
+    for number, (i, j) in enumerate(INERTIA_ELEMENTS, start=4):
+        inertia[..., i, j] = inertia[..., j, i] = tens[..., number]
+    arm = skew(first)
+    moments = np.linalg.eigvalsh(inertia - np.swapaxes(arm, -1, -2) @ arm / mass[..., None])
+    return np.concatenate([mass, first / mass, moments], axis=-1)
 
 
 def _slopes(ten: Array, steps: Array) -> Array:
     """Derivative of the quantities by ten numbers, shape (7, 10), with steps of a share of `steps` (10,)."""
-    slopes = np.empty((7, 10))
-    for k, step in enumerate(DIFFERENCE * steps):
-        move = np.zeros(10)
-        move[k] = step
-        slopes[:, k] = (_quantities(ten + move) - _quantities(ten - move)) / (2 * step)
-    return slopes
+    moves = np.diag(DIFFERENCE * steps)
+    return np.asarray((_quantities(ten + moves) - _quantities(ten - moves)).T / (2 * DIFFERENCE * steps))

@@ -28,14 +28,8 @@ def closest_to_prior(
     problem: Problem, weights: Array, *, metric: Array | None = None, information: Information | None = None
 ) -> Array:
     """The least-squares solution closest to the prior in a metric, shape (p, p) (default: the prior's)."""
-    return _closest(problem, weights, _seen(problem, metric), information)
-
-
-def _seen(problem: Problem, metric: Array | None = None) -> Array:
-    """S V1: the directions that torques depend on, shape (p, n_base)."""
-    metric = problem.metric if metric is None else metric
-    _, _, V = np.linalg.svd(problem.base.matrix @ metric, full_matrices=False)
-    return metric @ V.T
+    seen = problem.seen if metric is None else problem.seen_by(metric)
+    return _closest(problem, weights, seen, information)
 
 
 def _closest(problem: Problem, weights: Array, seen: Array, information: Information | None = None) -> Array:
@@ -83,7 +77,7 @@ def joint_weights(problem: Problem) -> tuple[Array, int]:
     degrees = np.maximum(problem.information.rows - len(problem.base.names) / problem.joints, 1.0)
     weights = np.ones(problem.joints)
     sigma = np.zeros(problem.joints)
-    seen = _seen(problem)
+    seen = problem.seen
     for rounds in range(1, MOST_ROUNDS + 1):  # noqa: B007
         parameters = _closest(problem, weights, seen)
         before, sigma = sigma, np.maximum(np.sqrt(problem.residual_squares(parameters) / degrees), least)

@@ -320,6 +320,16 @@ class Problem:
         plain[block, block] = self.shared.metric
         return frozen(plain)
 
+    @cached_property
+    def seen(self) -> Array:
+        """S V1: the directions that torques depend on, shape (p, n_base) (see `least_squares`)."""
+        return self.seen_by(self.metric)
+
+    def seen_by(self, metric: Array) -> Array:
+        """The same in another metric, shape (p, p)."""
+        _, _, V = np.linalg.svd(self.base.matrix @ metric, full_matrices=False)
+        return frozen(metric @ V.T)
+
     def metric_of(self, spread: PriorSpread) -> Array:
         """The same for another spread, and without what a wrist sensor says: `body_metric` of each link."""
         metric = np.diag(spread.friction * self.scales)

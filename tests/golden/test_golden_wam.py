@@ -67,6 +67,7 @@ def test_without_noise_the_methods_agree(robot: Robot, method: str, tolerance: f
     assert error(result, robot) < tolerance
 
 
+@pytest.mark.slow
 def test_without_noise_and_with_another_prior(robot: Robot) -> None:
     """A prior that is 30 % too heavy does not move what the data determine."""
     for method in ("closest", "sdp", "manifold"):

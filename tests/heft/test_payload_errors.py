@@ -126,7 +126,9 @@ def test_a_signal_while_it_prepares(
             return await super().__aenter__()
 
     monkeypatch.setattr(payload_run, "PayloadProcess", Interrupted)
-    before = signal.signal(number, signal.default_int_handler)  # a shell's background job is born deaf to SIGINT
+    before = signal.signal(
+        number, signal.default_int_handler
+    )  # a shell's background job is born deaf to SIGINT
     try:
         assert main(["payload", "--live", str(SESSION), "--out", str(tmp_path / "out")]) == 3
     finally:

@@ -70,6 +70,7 @@ def test_the_hand_and_the_delay_are_found(hammer: Any, weighed: Any) -> None:
     assert 0.5 < weighed.hand.mass < 1.1
 
 
+@pytest.mark.slow
 def test_by_joint_torques_too(hammer: Any, weighed: Any) -> None:
     (facts,) = weighed.to_dict()["payloads"]
     assert facts["joint_torque"]["mass"] == pytest.approx(hammer.truth["payloads"][0]["mass"], rel=0.03)
@@ -83,6 +84,7 @@ def test_the_json_keeps_to_its_schema(weighed: Any) -> None:
         assert set(facts) <= set(schema["properties"])
 
 
+@pytest.mark.slow
 def test_a_drop_during_the_motion_ends_the_estimate(tmp_path: Path, bench: Any) -> None:
     run = bench.record(
         tmp_path, bench.steps_for("block"), meddle=lambda world: world.schedule(10.5, world.drop)
