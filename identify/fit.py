@@ -264,7 +264,7 @@ def identify_recordings(
     robot      None: the one that travels inside the first recording
     settings   by key (`heft.identify.settings`); they go before `method` and `level`, and these before those of the
                session that made the first recording
-    common     what the recordings have in common (`Signals.common`)
+    common     what the recordings have in common (`Signals.common`); empty: as the settings say
     loads      known loads that were on the flange, by recording
 
     Other arguments as of `fit`.
@@ -307,7 +307,9 @@ def identify_recordings(
         bounds=choices.bounds_of(),
         constraints=constraints,
         friction=choices.friction,
-        signals=Signals(delay_s=choices.delay_s, filter=choices.filter, common=tuple(common)),
+        signals=Signals(
+            delay_s=choices.delay_s, filter=choices.filter, common=tuple(common) or choices.common
+        ),
         validate=unseen or None,
         bootstrap=bootstrap,
         progress=progress,

@@ -29,6 +29,7 @@ class Choices:
     prior      values by name, "none", or None for the robot's own
     bounds     fields of `Bounds` that are not the robot's own
     friction   as of `fit`: chosen from the data, the robot's file's, or terms
+    common     what several recordings have in common (`Signals.common`)
     """
 
     robot: Robot
@@ -40,6 +41,7 @@ class Choices:
     prior: PriorLike = None
     bounds: Mapping[str, Any] = field(default_factory=dict)
     friction: Friction = "auto"
+    common: tuple[str, ...] = ()
 
     def with_option(self, name: str, value: Any) -> Choices:
         """With an option of the estimator."""

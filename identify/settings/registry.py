@@ -15,6 +15,7 @@ from heft.identify.data.processing import Derivative, Window
 from heft.identify.errors import ProblemError
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.estimation.friction.choice import FRICTION_TERMS
+from heft.identify.information.fit_data import SHARED
 from heft.identify.settings.choices import Choices
 from heft.identify.settings.readers import (
     Reader,
@@ -97,6 +98,10 @@ def _friction(value: Any) -> str | list[str]:
         raise ValueError(f"auto, file, or {exc}") from exc
 
 
+def _common(value: Any) -> list[str]:
+    return [one_of(SHARED)(part) for part in words(value)]
+
+
 def _groups(value: Any) -> list[list[str]]:
     """Links with = between them, groups with commas; or a list of lists."""
     groups = value.split(",") if isinstance(value, str) else value
@@ -128,6 +133,8 @@ SETTINGS: tuple[Setting, ...] = (
             "of the zero-phase low-pass on torques and regressor [Hz]"),
     Setting("delay_s", number, lambda c, v, _: replace(c, delay_s=v), "from the data",
             "of torques against positions [s]; 0: none"),
+    Setting("common", _common, lambda c, v, _: replace(c, common=tuple(v)), "none",
+            "what several recordings have in common, instead of each its own: offsets, delay, or both"),
     Setting("filter.window", one_of(get_args(Window)), lambda c, v, _: c.with_filter("window", v), "kaiser",
             "kind of low-pass: kaiser or butterworth"),
     Setting("filter.derivative", one_of(get_args(Derivative)), lambda c, v, _: c.with_filter("derivative", v),

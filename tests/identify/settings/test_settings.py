@@ -32,6 +32,7 @@ EVERY = {
     "filter.leave_rest": ("no", False),
     "terms": ("viscous,coulomb", ["viscous", "coulomb"]),
     "friction": ("viscous, coulomb, stribeck", ["viscous", "coulomb", "stribeck"]),
+    "common": ("offsets,delay", ["offsets", "delay"]),
     "smoothing_velocity": ("0.05", 0.05),
     "prior": ("file", "file"),
     "prior.link2.m": ("30", 30.0),
@@ -92,6 +93,7 @@ def test_applied(robot: Robot) -> None:
     assert not bounds.com_in_box
     assert chosen.robot.terms == ("viscous", "coulomb")
     assert chosen.friction == ["viscous", "coulomb", "stribeck"]
+    assert chosen.common == ("offsets", "delay")
     assert chosen.robot.drives.fixed == set(chosen.robot.joints)
     np.testing.assert_array_equal(chosen.robot.drives.smoothing_velocity, 0.05)
     assert (chosen.robot.spread.inertia, chosen.robot.spread.friction) == (0.2, 2.0)
