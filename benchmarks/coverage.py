@@ -257,10 +257,8 @@ def tell(rig: str, outcomes: list[Outcome], file: str = "drawn") -> bool:
         far = float(np.mean([abs(check.off) > 4 for check in ours]))
         # The worst of many: below this, one quantity of a hundred such tables would be, if each covers 90 %.
         least = 0.85 if count >= 100 else float(binom.ppf(0.01 / len(names), count, 0.9)) / count
-        ok = (
-            0.9 - chance / 2 <= inside <= 0.99 + chance / 2
-            and (file != "drawn" or share[worst] >= least)
-            and far <= 0.01 + chance / 10
+        ok = 0.9 - chance / 2 <= inside <= 0.99 + chance / 2 and (
+            file != "drawn" or (share[worst] >= least and far <= 0.01 + chance / 10)
         )
         good &= ok
         peers = "-"
