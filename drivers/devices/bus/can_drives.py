@@ -26,6 +26,7 @@ __all__ = ["AxisOptions", "CanDrives", "DriveOptions", "TurnAxisOptions"]
 _REST_RAD_S = 0.02
 _REST_TIMEOUT_S = 0.5
 _FIRST_S = 2.0  # for every axis to report where it is
+_SETTLE_S = 2.0  # [s] that an arm may still tremble before it is armed: another device of it has just been
 _CATCH_UP = 1.1  # rate of setpoint time while catching up
 
 D = TypeVar("D", bound="DriveOptions")
@@ -154,6 +155,7 @@ class CanDrives(BusDriver[D], Actuator):
     async def arm(self) -> None:
         self._require_watchdog()
         self._require_bus()
+        await self._until(self._stands_still, _SETTLE_S)
         position, velocity = self._measured()
         if not self._stands_still():
             fastest = int((np.abs(velocity) - self._rest).argmax())
