@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.pseudo_inertia import from_pseudo_inertia
+from heft.identify.bodies.mass_distribution import MassDistribution
 from heft.identify.errors import ProblemError
 
 __all__ = ["PriorSpread", "body_metric"]
@@ -53,15 +53,6 @@ class PriorSpread:
         return replace(self, **wider)
 
 
-_BASIS = np.zeros((10, 4, 4))
-for _k, (_i, _j) in enumerate((i, j) for i in range(4) for j in range(i, 4)):
-    _BASIS[_k, _i, _j] = _BASIS[_k, _j, _i] = 1.0 if _i == _j else np.sqrt(0.5)
-
-_TO_TEN = np.stack(
-    [from_pseudo_inertia(np.eye(4)[:, [i]] @ np.eye(4)[[j]]) for i in range(4) for j in range(4)], axis=1
-)  # the ten numbers of a symmetric J, listed row by row
-
-
 def body_metric(ten: Array, inertia: float, size: float, mass: float | None = None) -> Array:
     """S, shape (10, 10): a body is `ten` + S x with x standard normal, as far as its file knows.
 
@@ -73,8 +64,6 @@ def body_metric(ten: Array, inertia: float, size: float, mass: float | None = No
     cylinder does not know that the centre of mass is on its axis (000, Eq. 17 to 22 for boxes). S depends on no frame.
     """
     weight = float(ten[0]) if mass is None else mass
-    radius = size / np.sqrt(3)
-    L = np.sqrt(weight) * np.diag([radius, radius, radius, 1.0])
-    if ten[0] > 0:
-        L[:3, 3] = np.sqrt(weight) * ten[1:4] / ten[0]
-    return np.asarray(_TO_TEN @ (2 * inertia * (L @ _BASIS @ L.T)).reshape(10, 16).T)
+    centre = ten[1:4] / ten[0] if ten[0] > 0 else np.zeros(3)
+    ball = MassDistribution(weight, centre, np.eye(3), np.full(3, weight * size**2 / 3))
+    return 2 * inertia * ball.derivative_by_linear_step()
