@@ -7,6 +7,8 @@ PROGRAMS := chromium mosquitto
 NEWEST := 3.14
 # Processes that tests run in. On two cores: one more than these, since many tests wait for a device or a clock.
 WORKERS ?= 3
+# A host may stall for half a second, and tests in real time with it: they are tried again, and said so (-r R).
+AGAIN := -r R --reruns
 export OMP_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE  # many tests start programs: compile the sources once
 
@@ -34,12 +36,12 @@ run: .venv/ready
 	$(BIN)/heft run
 
 test: .venv/ready programs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(AGAIN) 1 tests
 
 # First what needs processors, side by side; then what needs the machine for itself.
 slow: .venv/ready programs build/python$(NEWEST)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not alone" --timeout 900 tests
-	$(BIN)/python -m pytest -m "slow and alone" --timeout 900 tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not alone" --timeout 900 $(AGAIN) 1 tests
+	$(BIN)/python -m pytest -m "slow and alone" --timeout 900 $(AGAIN) 2 tests
 
 # The built wheel in clean environments: beside pre-commit, and on every Python that is at hand. Part of `slow`.
 versions: .venv/ready build/python$(NEWEST)
@@ -56,7 +58,7 @@ check: .venv/ready
 	$(BIN)/lint-imports
 
 bench: .venv/ready
-	for f in acquisition identification feedforward drivers wire payload worker coverage; do \
+	for f in acquisition identification feedforward drivers wire payload worker wires coverage; do \
 	  echo "== benchmarks/$$f.py"; $(BIN)/python benchmarks/$$f.py || exit 1; done
 
 clean:

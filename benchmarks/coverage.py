@@ -30,12 +30,12 @@ from typing import Any
 
 import numpy as np
 import payload_coverage
+from robot_files import FILES, mistaken
 from scipy.stats import binom
 
 from heft.daq.config.session import load_session
 from heft.identify import Dataset, Processing, Robot, base_parameters, fit
 from heft.identify.bodies.parameters import Layout
-from heft.identify.bodies.pseudo_inertia import from_mass_com_inertia, inertia_about_com
 from heft.identify.data import choose_cutoff
 from heft.identify.estimation.estimators import estimate
 from heft.identify.estimation.prior import prior_of
@@ -53,7 +53,6 @@ SESSIONS = {
     "sim_panda": "panda_excitation",
 }
 CLASSES = ("base parameters", "friction", "delays", "wrench rows", "with the prior")
-FILES = ("drawn", "thin", "heavy", "shifted")
 write = sys.stdout.write
 
 
@@ -102,35 +101,13 @@ def recorded(rig: str, seed: int, plan: Path, out: Path) -> str:
     text = ready.read_text(encoding="utf-8").replace(
         f"rig: ../rigs/{own}", f"rig: {CONFIGS / 'rigs' / rig}.yaml"
     )
+    text = text.replace("design: ", f"design: {ready.parent}/")
     plan.write_text(text, encoding="utf-8")
     told = io.StringIO()
     arguments = ["run", str(plan), "--speed", "max", "--seed", str(seed), "--no-identify", "--out", str(out)]
     with redirect_stdout(told), redirect_stderr(told):
         code = heft(arguments)
     return f"exit code {code}: {told.getvalue()[-300:]}" if code else ""
-
-
-def mistaken(robot: Robot, kind: str, seed: int) -> Robot:
-    """The robot with a file that is wrong in one way: see the module."""
-    assert robot.prior is not None
-    prior, layout, rng = robot.prior.copy(), Layout(robot.parameter_names), np.random.default_rng([seed, 7])
-    for link in layout.links:
-        block = layout.link(link)
-        mass, com = prior[block][0], prior[block][1:4] / prior[block][0]
-        inertia = inertia_about_com(prior[block])
-        if kind == "heavy":
-            mass, inertia = mass * (factor := rng.uniform(0.5, 1.5)), inertia * factor
-        elif kind == "shifted":
-            way = rng.standard_normal(3)
-            com = com + 0.05 * way / np.linalg.norm(way)
-        else:  # a rod with a radius of 1 cm on the axis of the link's box, and as long
-            low, high = robot.extents[link]
-            axis = np.eye(3)[int(np.argmax(high - low))]
-            com = (low + high) / 2 + axis * ((com - (low + high) / 2) @ axis)
-            long, along = float((high - low).max()), np.outer(axis, axis)
-            inertia = mass * (long**2 / 12 + 0.01**2 / 4) * (np.eye(3) - along) + mass * 0.01**2 / 2 * along
-        prior[block] = from_mass_com_inertia(mass, com, inertia)
-    return replace(robot, prior=prior, spread=PriorSpread())
 
 
 def compared(recorded: Path, truth: dict[str, Any], spread: PriorSpread, file: str, seed: int) -> Outcome:
@@ -309,7 +286,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1, help="first seed")
     parser.add_argument("--keep", type=Path, help="folder in which recordings stay")
     parser.add_argument(
-        "--file", nargs="+", choices=FILES, default=["drawn"], help="what is known beforehand"
+        "--file", nargs="+", choices=["drawn", *FILES], default=["drawn"], help="what is known beforehand"
     )
     arguments = parser.parse_args()
     good = True

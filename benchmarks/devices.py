@@ -144,7 +144,7 @@ def make_cia402(batch: int) -> float:
     """CAN frames per second: answers of seven drives to `batch` SYNCs, into rows of both streams."""
     arm = make("cia402", **LIVE["cia402"].driver)
     arm._reading = True
-    words = [cia402.Feedback(0x1237, 1000, 10).encode(), cia402.Motion(20, 30, 0).encode()]
+    words = [cia402.Feedback(0x1237, 1000).encode(), cia402.Motion(20, 0, 30).encode()]
     ids = [(base + node, words[i]) for i, base in enumerate((0x180, 0x280)) for node in range(1, 8)]
 
     def work(start: int) -> None:

@@ -1,6 +1,4 @@
-"""Mutated frames through every codec, a million each unless told otherwise.
-
-    python benchmarks/fuzz_codecs.py [--frames 1000000] [--seed 1] [--codec bota]
+"""Campaigns of mutated frames, one for each codec of a device; `fuzz.py` runs them.
 
 For each codec, seeded: valid frames, a third of them mutated (bits, bytes, missing and added pieces, headers
 in the wrong place). What must hold, or the campaign stops with a FuzzError:
@@ -15,10 +13,8 @@ in the wrong place). What must hold, or the campaign stops with a FuzzError:
 
 from __future__ import annotations
 
-import argparse
 import random
 import struct
-import time
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
@@ -39,6 +35,7 @@ from heft.drivers.codecs import (
     odrive_can,
     robotiq_2f,
     robotiq_ft300,
+    ur_rtde,
 )
 from heft.drivers.codecs.framing import Framing
 from heft.drivers.errors import ProtocolError
@@ -259,9 +256,9 @@ def judge_2f(data: bytes) -> None:
 
 
 def judge_cia402(data: bytes) -> None:
-    feedback = cia402.Feedback.decode(data)
+    feedback = cia402.Feedback.decode(data, torque=True)
     same(feedback.encode(), data, data)
-    same(cia402.Motion.decode(data).encode(), data, data)
+    same(cia402.Motion.decode(data, current=True).encode(), data, data)
     same(canopen.Emergency.decode(data).encode(), data, data)
     same(cia402.Setpoint.decode(data[:7]).encode(), data[:7], data)
     try:
@@ -338,6 +335,24 @@ def judge_amt21(data: bytes) -> None:
     same(amt21.encode(counts), data, data)
 
 
+RTDE = ur_rtde.Recipe(1, ("timestamp", "actual_q", "safety_mode"), "d6di")
+
+
+def valid_rtde(rng: random.Random) -> bytes:
+    values = struct.pack(">Bd6di", 1, *(rng.uniform(-7.0, 7.0) for _ in range(7)), rng.randrange(1, 9))
+    return struct.pack(">HB", 3 + len(values), ord("U")) + values
+
+
+def judge_rtde(data: bytes) -> None:
+    parser = ur_rtde.Parser()
+    parser.data_bytes = RTDE.size
+    packages = parser.feed(data)
+    if len(packages) != 1 or parser.skipped or packages[0].encode() != data:
+        raise ProtocolError("not one whole package")
+    values = RTDE.unpack(packages[0])
+    same(struct.pack(">Bd6di", 1, *values), packages[0].payload, data)
+
+
 def messages(
     valid: Callable[[random.Random], bytes], judge: Callable[[bytes], None]
 ) -> Callable[[int, int], Outcome]:
@@ -355,26 +370,5 @@ CAMPAIGNS: dict[str, Callable[[int, int], Outcome]] = {
     "mit_can": messages(lambda rng: rng.randbytes(rng.choice((6, 8))), judge_mit),
     "damiao": messages(valid_damiao, judge_damiao),
     "amt21": messages(valid_amt21, judge_amt21),
+    "ur_rtde": messages(valid_rtde, judge_rtde),
 }
-
-
-def main() -> None:
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--frames", type=int, default=1_000_000)
-    arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--codec", choices=sorted(CAMPAIGNS))
-    options = arguments.parse_args()
-    print(f"{'codec':14s} {'frames':>9s} {'accepted':>9s} {'refused':>9s} {'overlapped':>10s} {'s':>6s}")
-    for name in [options.codec] if options.codec else CAMPAIGNS:
-        started = time.perf_counter()
-        outcome = CAMPAIGNS[name](options.frames, options.seed)
-        print(
-            f"{name:14s} {outcome.frames:9d} {outcome.accepted:9d} {outcome.refused:9d} "
-            f"{outcome.overlapped:10d} {time.perf_counter() - started:6.1f}"
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -157,7 +157,8 @@ class Run:
             if leg.step is not None and leg.step.use == VALIDATION
         ]
         assert leg.trajectory is not None
-        motion = (leg.trajectory.position, leg.trajectory.velocity, leg.trajectory.acceleration)
+        whole = leg.trajectory.window(0, len(leg.trajectory))
+        motion = (whole.position, whole.velocity, whole.acceleration)
         needed = robot.torque(*motion, [truth[name] for name in robot.parameter_names])
         predicted = robot.torque(*motion, self.result.parameters.values)
         size = np.sqrt((needed**2).mean(axis=0))

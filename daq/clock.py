@@ -35,7 +35,7 @@ from typing import Any, Protocol
 
 from heft.drivers.clock import Clock
 
-__all__ = ["HostClock", "ManualClock", "RealClock", "SimulatedClock", "at_once"]
+__all__ = ["HostClock", "ManualClock", "PacedClock", "RealClock", "SimulatedClock", "at_once", "clock_of"]
 
 #: Where simulated and manual time start [ns]: fixed, so that equal runs have equal stamps.
 START_NS = 1_000_000_000
@@ -218,12 +218,58 @@ class SimulatedClock:
         if self._holds or not self._sleepers or not all(p.asleep for p in self._participants.values()):
             return
         wake = min(self._sleepers, key=self._sleepers.__getitem__)
+        if not self._may_begin(self._sleepers[wake][0]):
+            return
         t_ns, rank, _ = self._sleepers.pop(wake)
         if not wake.done():
             self._now_ns = max(self._now_ns, t_ns)
             wake.set_result(None)
         if rank:  # nobody tells when another task has run: go on right after it
             self._schedule_move()
+
+    def _may_begin(self, t_ns: int) -> bool:
+        """Whether time may move to `t_ns` now; else `_move` is called again when it may."""
+        return True
+
+
+class PacedClock(SimulatedClock):
+    """Simulated time that goes at most `speed` times as fast as real time: on a busy machine it falls behind.
+
+    Nothing is late by it, for all sleep on the same clock. It makes up for delays of `CATCH_UP_S` of real time, so that
+    late timers do not add up, and forgets longer ones.
+    """
+
+    CATCH_UP_S = 0.05
+    EARLY_S = 0.0005  # a timer for less would cost more than it keeps
+
+    def __init__(self, speed: float) -> None:
+        super().__init__()
+        if not 0.0 < speed < float("inf"):
+            raise ValueError(f"speed is {speed}, must be positive and finite; for `max` use SimulatedClock")
+        self.speed = speed
+        self._origin_s = (
+            time.monotonic() - self._now_ns * 1e-9 / speed
+        )  # when simulated time would have been 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def _may_begin(self, t_ns: int) -> bool:
+        due_s, now_s = self._origin_s + t_ns * 1e-9 / self.speed, time.monotonic()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_s - now_s > self.EARLY_S:
+            assert self._loop is not None
+            self._timer = self._loop.call_later(due_s - now_s, self._move)
+            return False
+        self._origin_s += max(0.0, now_s - due_s - self.CATCH_UP_S)
+        return True
+
+
+def clock_of(speed: float, *, simulated: bool) -> HostClock:
+    """The clock of a session: real time at speed 1, at `speed` times that or without end where all is simulated."""
+    if speed == 1.0 or not simulated:
+        return RealClock(speed)
+    return SimulatedClock() if speed == float("inf") else PacedClock(speed)
 
 
 class ManualClock:

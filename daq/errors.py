@@ -6,8 +6,11 @@
     +-- SafetyStop                   motion was stopped: what was watched, value, bound
     +-- RecordError (OSError)        the recorder cannot keep up or cannot write
     +-- RecordingError (ValueError)  a file that is not a usable recording
+    +-- ImportFileError (ValueError) a file of another tool that cannot be imported
     +-- BusError (OSError)           an endpoint that cannot or may not be used, a peer that does not answer
         +-- RemoteError              a peer that answers with an error of its own
+        +-- UnreadableAnswer         a peer that answers with something else than an answer
+        +-- NotAuthorised            a peer that does not let this one in, or is not the one that is trusted
 
 The root and the device errors are in `heft.drivers.errors`.
 """
@@ -24,10 +27,13 @@ __all__ = [
     "CheckError",
     "ConfigError",
     "HeftError",
+    "ImportFileError",
+    "NotAuthorised",
     "RecordError",
     "RecordingError",
     "RemoteError",
     "SafetyStop",
+    "UnreadableAnswer",
     "Violation",
 ]
 
@@ -67,6 +73,10 @@ class RecordingError(HeftError, ValueError):
     """A file that is not a usable recording."""
 
 
+class ImportFileError(HeftError, ValueError):
+    """A file of another tool that cannot be imported."""
+
+
 class BusError(HeftError, OSError):
     """An endpoint that cannot or may not be used, or a peer that does not answer."""
 
@@ -77,3 +87,11 @@ class RemoteError(BusError):
     def __init__(self, command: str, kind: str, text: str) -> None:
         self.command, self.kind, self.text = command, kind, text
         super().__init__(f"{command}: {text}")
+
+
+class UnreadableAnswer(BusError):
+    """A peer answers with something else than an answer: another program, another version, or one who means ill."""
+
+
+class NotAuthorised(BusError):
+    """A peer does not let this one in, or has not the key that it is known by."""

@@ -25,7 +25,7 @@ from heft.drivers.errors import OptionError
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Stream
 
-__all__ = ["Actuator", "Context", "Counters", "Driver", "Gripper", "Identity"]
+__all__ = ["Actuator", "Context", "Counters", "Driver", "Gripper", "Identity", "Limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,20 @@ class Counters:
     corrupt: int = 0  # frames that failed their check
     duplicate: int = 0  # frames seen twice
     late: int = 0  # frames that came after a younger one
-    skipped: int = 0  # cycles for which the host came too late: nothing was asked, so nothing is lost
+    refused: int = 0  # datagrams of another sender, or too long to be this device's
+    skipped: int = 0  # cycles that this host was too late for; what it asks for in them is lost
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """What the axes of a device may do, shape (n,) each.
+
+    velocity       [rad/s]
+    acceleration   [rad/s2]
+    """
+
+    velocity: NDArray[np.float64]
+    acceleration: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +70,14 @@ class Context:
     `axes` are what the device measures or moves, in order: for sensors the robot's joints, for actuators its motors,
     which have other names than the joints where they move several (`heft.drivers.coupling`). `places` are theirs among
     all of the robot (None: they are all). `world` is the simulated plant that simulated drivers share (None on a rig
-    without one).
+    without one). `limits` are those of the axes (None: not known).
     """
 
     clock: Clock
     axes: tuple[str, ...] = ()
     world: Any = None
     places: tuple[int, ...] | None = None
+    limits: Limits | None = None
 
 
 class Driver(ABC):
@@ -113,9 +127,19 @@ class Actuator(Driver):
     """
 
     axes: tuple[str, ...]
+    #: Of the controlled stop [rad/s2], shape (n,).
+    deceleration: NDArray[np.float64]
     #: Seconds after which the drive stops by itself when the host is silent; None: there is no such watchdog,
     #: and `arm` refuses unless the rig's file overrides it.
     watchdog_s: float | None
+
+    @property
+    def unreferenced(self) -> Mapping[str, str]:
+        """Axes whose position may count from where the drive was switched on, and why that is not known."""
+        return {}
+
+    def confirm_pose(self) -> None:
+        """The operator has seen that the arm stands where its positions say; until then `arm` refuses."""
 
     @abstractmethod
     async def arm(self) -> None:
@@ -129,13 +153,32 @@ class Actuator(Driver):
     async def play(self, chunk: Setpoints) -> None:
         """Queue setpoints; raises CommandError when not armed, out of order, or already due."""
 
+    @property
+    @abstractmethod
+    def holding(self) -> bool:
+        """Whether the drives are on and hold the axes at rest, by measurement."""
+
+    @property
+    @abstractmethod
+    def rest_bound_s(self) -> float:
+        """How long `hold` may take from now, by the present velocity and the deceleration [s]."""
+
     @abstractmethod
     async def hold(self) -> None:
-        """Forget queued setpoints, come to rest by a limited deceleration, return at rest (or after 0.5 s)."""
+        """Forget queued setpoints, come to rest by a limited deceleration, and return when the axes are at rest.
+
+        Raises RestError where they are not within `rest_bound_s`; the drives then go on holding. Without effect where
+        the drives are off.
+        """
 
     @abstractmethod
     async def disarm(self) -> None:
-        """Drives off (brakes engage). May be called twice."""
+        """Drives off, from rest. May be called twice.
+
+        Axes that still move are first stopped by the drives' own means. If that fails the brakes take over, and without
+        brakes the drives stay on; with a RestError that says which. Where drives hold by themselves without this host,
+        axes without a brake are left like that, and `holding` stays True.
+        """
 
 
 class Gripper(Driver):

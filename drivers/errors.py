@@ -7,8 +7,10 @@
     |   +-- DeviceFault          it answers that it is in trouble (drive fault, sensor overload)
     |   +-- UnderrunError        a drive ran out of setpoints
     |   +-- CommandError         it refused a command (wrong axes, setpoints in the past, not armed)
+    |   +-- RestError            a stop was asked for, and the arm has not come to rest
     +-- ProtocolError (ValueError)  bytes that are not what the protocol says
     +-- OptionError (ValueError) an option of a device's configuration
+    +-- ModelFileError (ValueError)  a URDF or MJCF file that no parser should be given
 
 Each message says what, the value, the bound, and what to do.
 """
@@ -22,8 +24,10 @@ __all__ = [
     "DeviceLost",
     "DriverError",
     "HeftError",
+    "ModelFileError",
     "OptionError",
     "ProtocolError",
+    "RestError",
     "UnderrunError",
 ]
 
@@ -60,9 +64,17 @@ class CommandError(DriverError):
     """The device refused a command."""
 
 
+class RestError(DriverError):
+    """The arm has not come to rest within the time that its deceleration needs."""
+
+
 class ProtocolError(HeftError, ValueError):
     """Bytes that do not follow the protocol."""
 
 
 class OptionError(HeftError, ValueError):
     """A value in a device's configuration that cannot be used."""
+
+
+class ModelFileError(HeftError, ValueError):
+    """A URDF or MJCF file that no parser should be given."""

@@ -6,13 +6,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["NonNegative", "Options", "Positive"]
+__all__ = ["NonNegative", "Options", "Positive", "RateHz"]
 
 NonNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
+RateHz = Annotated[float, Field(gt=0, le=100_000)]  # of samples or servo cycles: none is faster
 
 
 class Options(BaseModel):
-    """A frozen model in which unknown keys are errors."""
+    """A frozen model in which unknown keys are errors, and numbers are finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -5,10 +5,12 @@ Drivers and emulators are imported when one of their kind is first asked for.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -38,6 +40,7 @@ class Transport(StrEnum):
 
     SIMULATED = "simulated"  # nothing: the device is part of the simulated plant
     UDP = "UDP"
+    TCP = "TCP"
     SERIAL = "serial"
     CAN = "CAN"
     CAN_FD = "CAN FD"
@@ -64,9 +67,13 @@ class Kind:
         return self.transport is Transport.SIMULATED
 
 
+#: Entry points by which packages of others add kinds.
+GROUP = "heft.devices"
+
+_log = logging.getLogger("heft.devices")
 _WRENCH = "force [N], torque [N m]"
 
-KINDS: Mapping[str, Kind] = {
+_OWN: Mapping[str, Kind] = {
     "sim_drives": Kind(
         driver="heft.drivers.sim.drives:SimDrives",
         transport=Transport.SIMULATED,
@@ -136,6 +143,13 @@ KINDS: Mapping[str, Kind] = {
         yields="opening [m], current [A], object detected",
         port=("port",),
     ),
+    "ur_rtde": Kind(
+        driver="heft.drivers.devices.ur_rtde:UrRtde",
+        emulator="heft.drivers.emulators.ur_rtde:UrRtde",
+        transport=Transport.TCP,
+        yields=f"motion [rad, rad/s], current [A], {_WRENCH}, temperature [K]",
+        port=("host", "port"),
+    ),
     "cia402": Kind(
         driver="heft.drivers.devices.cia402:Cia402",
         emulator="heft.drivers.emulators.cia402:Cia402",
@@ -167,6 +181,37 @@ KINDS: Mapping[str, Kind] = {
         yields="motion [rad, rad/s], current [A] or torque [N m], ages [s], played setpoints",
     ),
 }
+
+
+def _others() -> dict[str, Kind]:
+    """Kinds that installed packages of others add: entry points of the group `heft.devices`, each a `Kind`.
+
+    One that cannot be loaded, or has the name of a kind of ours, is left out with a warning: it stops nobody else.
+    """
+    found: dict[str, Kind] = {}
+    for entry in entry_points(group=GROUP):
+        if entry.name in _OWN or entry.name in found:
+            _log.warning("%s: kind %r of %s is left out: the name is taken", GROUP, entry.name, entry.value)
+            continue
+        try:
+            kind = entry.load()
+        except Exception as exc:  # whatever a stranger's module does
+            _log.warning("%s: kind %r of %s is left out: %s", GROUP, entry.name, entry.value, exc)
+            continue
+        if isinstance(kind, Kind):
+            found[entry.name] = kind
+        else:
+            _log.warning(
+                "%s: kind %r of %s is left out: it is no heft.drivers.registry.Kind",
+                GROUP,
+                entry.name,
+                entry.value,
+            )
+    return found
+
+
+#: Ours, then those of installed packages.
+KINDS: Mapping[str, Kind] = {**_OWN, **_others()}
 
 
 def _load(location: str) -> Any:

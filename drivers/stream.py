@@ -10,6 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from heft.drivers.typed import check_types
+
 __all__ = ["Column", "Role", "Stream"]
 
 
@@ -98,6 +100,9 @@ class Stream:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Inverse of `to_dict`."""
+        """Inverse of `to_dict`; TypeError, ValueError or KeyError where `data` are no stream."""
         columns = tuple(Column(**c) for c in data["columns"])
-        return cls(**{**data, "columns": columns, "role": Role(data["role"])})
+        stream = cls(**{**data, "columns": columns, "role": Role(data["role"])})
+        check_types(stream)
+        np.dtype(stream.dtype)  # raises TypeError
+        return stream

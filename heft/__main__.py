@@ -1,7 +1,19 @@
-"""`python -m heft`: the command line."""
+"""`heft` and `python -m heft`: the command line; signals are answered before anything is loaded."""
 
 import sys
 
-from heft.main import main
+from heft.interruption import answer_at_once
 
-sys.exit(main())
+__all__ = ["program"]
+
+
+def program() -> int:
+    """Run the command of `sys.argv`."""
+    answer_at_once("--json" in sys.argv)
+    from heft.main import program as loaded
+
+    return loaded()
+
+
+if __name__ == "__main__":
+    sys.exit(program())

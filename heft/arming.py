@@ -9,7 +9,7 @@ import asyncio
 import os
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 
@@ -17,7 +17,7 @@ from heft.daq.config.rig import RigConfig
 from heft.daq.errors import ConfigError, SafetyStop
 from heft.daq.motion.plan import Leg
 from heft.drivers import registry
-from heft.terminal.motion import describe_devices, describe_plan
+from heft.terminal.motion import Outlook, describe_devices, describe_plan
 
 __all__ = ["Arming"]
 
@@ -40,6 +40,8 @@ class Arming:
         self._rig, self._given = rig, given
         #: Devices that move something real.
         self.movers = tuple(d for d in rig.real if registry.moves(rig.devices[d].kind)) if moves else ()
+        #: What a plan will do, where identification can say it.
+        self.outlook: Callable[[Sequence[Leg]], Outlook] | None = None
         self.settled = asyncio.Event()
         if not self.movers:
             self.settled.set()
@@ -49,15 +51,37 @@ class Arming:
                 f"or say --arm {name} in a script; nothing has moved"
             )
 
-    async def confirm(self, plan: Sequence[Leg]) -> None:
-        """Show what will move; SafetyStop unless the operator types the robot's name (or has given it)."""
+    async def confirm(self, plan: Sequence[Leg], unreferenced: Mapping[str, str] | None = None) -> None:
+        """Show what will move; SafetyStop unless the operator types the robot's name (or has given it).
+
+        `unreferenced` are axes whose position may be relative, with the reason: somebody must look at the arm, so
+        that a name given beforehand is not enough.
+        """
         if not self.movers:
             return
         console = _console()
         describe_devices(self._rig, self.movers, console)
-        describe_plan(plan, self._rig.robot.joints, console)
+        # Hours of motion take a while to look through, and the devices are being read meanwhile.
+        outlook = None if self.outlook is None else await asyncio.to_thread(self.outlook, plan)
+        await asyncio.to_thread(describe_plan, plan, self._rig.robot.joints, console, outlook)
+        self._doubt(unreferenced or {}, console)
         await self._ask(console)
         self.settled.set()
+
+    def _doubt(self, unreferenced: Mapping[str, str], console: Console) -> None:
+        """Say which positions may be relative, and what to look at."""
+        if not unreferenced:
+            return
+        for axis, why in unreferenced.items():
+            console.print(f"{axis}: its position may be relative: {why}")
+        if self._given is not None:
+            raise SafetyStop(
+                f"not armed: the position of {', '.join(unreferenced)} may be relative, and --arm {self._given} cannot "
+                "look at the arm; run it at a terminal, home the drives, or say under `referenced` in the rig's "
+                "file how "
+                "their zero is known; nothing has moved"
+            )
+        console.print("Look at the arm: type its name only if it stands where the column `from rad` says.\n")
 
     def announce(self, what: str) -> None:
         """Say what may move later, where the operator has armed it beforehand."""

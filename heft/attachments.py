@@ -14,7 +14,8 @@ def attachments_of(config: SessionConfig | RigConfig) -> dict[str, bytes]:
     robot = rig.robot
     files = {"rig.yaml": rig.path, "robot.yaml": robot.path}
     if isinstance(config, SessionConfig):
-        files = {"session.yaml": config.path, **files}
+        designs = {name: path for step in config.steps for name, path in step.files.items()}
+        files = {"session.yaml": config.path, **files, **designs}
     if robot.model is not None:
-        files[robot.model.name] = robot.model_file
+        files[robot.travel_model.as_posix()] = robot.model_file
     return {f"configuration/{name}": path.read_bytes() for name, path in files.items()}

@@ -134,7 +134,7 @@ class PayloadService(Sink):
 
     async def _update(self, pickup: Pickup) -> None:
         first = pickup.number not in self.tally.payloads
-        facts = self._reporter.document(pickup)
+        facts = self._reporter.document(pickup, self._process.hand)
         if first and pickup.t_pick is not None:
             facts["latency_s"] = self._clock.now_ns() * 1e-9 - pickup.t_signal
             self.tally.latencies.append(facts["latency_s"])
@@ -186,7 +186,9 @@ class PayloadService(Sink):
             self._free_ns = round((recording.pickup.t_end or 0.0) * 1e9) + _LATER_NS // 2
             if recording.pickup.source == MQTT and recording.pickup.t_end is not None:
                 self._record_signal(recording.recorder, recording.pickup.t_end, SignalKind.OPEN)
-            recording.recorder.note("payloads", {"payload": self._reporter.document(recording.pickup)})
+            recording.recorder.note(
+                "payloads", {"payload": self._reporter.document(recording.pickup, self._process.hand)}
+            )
             self._recording = None
             await recording.recorder.__aexit__(None, None, None)
 
@@ -203,6 +205,6 @@ class PayloadService(Sink):
                 ", ".join(kinds),
             )
             return
-        host_s = event.ts - self._clock.utc_offset_ns * 1e-9
+        host_s = self._clock.now_ns() * 1e-9 - event.age_s  # whatever has become of the clock that tells UTC
         target = event.facts.get("object")
         self._signals.append(Signal(host_s, kind, MQTT, None if target is None else str(target)))

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heft.daq.motion.plan import limits_of
 from heft.daq.session.sink import Sink
 from heft.daq.session.standby import Standby
 from heft.daq.trajectory.wrist import wrist_excitation
@@ -102,7 +101,7 @@ class WristMotions(Sink):
 
     async def _excite(self) -> None:
         standby = self._standby
-        limits = limits_of(standby.config.robot.joints)
+        limits = standby.config.limits
         try:
             await standby.play(
                 lambda here: wrist_excitation(limits, here, rate_hz=standby.rate_hz, seconds=self.SECONDS)

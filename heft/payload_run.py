@@ -6,12 +6,10 @@ import argparse
 import asyncio
 import gc
 import json
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from heft.arming import Arming
 from heft.attachments import attachments_of
 from heft.daq.bus.endpoint import Endpoints
 from heft.daq.bus.runtime import private_endpoints
-from heft.daq.clock import HostClock, RealClock, SimulatedClock
+from heft.daq.clock import HostClock, clock_of
 from heft.daq.config.objects import ObjectConfig, load_objects
 from heft.daq.config.rig import RigConfig, load_rig
 from heft.daq.config.session import SessionConfig, load_session
@@ -32,6 +30,7 @@ from heft.daq.session.acquisition import End
 from heft.daq.session.outcome import Outcome
 from heft.daq.session.session import Session
 from heft.daq.session.standby import Standby
+from heft.doubts import tell_doubts
 from heft.drivers.stream import Stream
 from heft.exit_codes import of_state
 from heft.identify.payload.bare_hand.hand import Hand
@@ -42,10 +41,12 @@ from heft.identify.payload.scales.arm_model import ArmModel
 from heft.identify.payload.weighing.recorded_pickups import hand_of
 from heft.identify.payload.weighing.streams import PayloadStreams
 from heft.identify.robot import Robot
-from heft.interruption import immediate_interrupt
+from heft.interruption import immediate_interrupt, stop_signals
 from heft.live_payload import PayloadService
+from heft.output_folder import OutputFolder, recording_names
 from heft.payload_motion import WristMotions, described
 from heft.payload_process import PayloadProcess
+from heft.preflight import Preflight
 from heft.priority import ahead_of_others
 from heft.terminal.payloads import describe_payload
 
@@ -56,7 +57,7 @@ _LAST_THOUGHT_S = 1.0  # about the last samples
 
 def run_live(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C, or until the session ends."""
-    with immediate_interrupt():  # loads the libraries of its devices
+    with immediate_interrupt(arguments.json):  # loads the libraries of its devices
         job = _job(arguments)
     return asyncio.run(_until_asked(job))
 
@@ -69,7 +70,7 @@ class _Job:
     config: SessionConfig | None
     rig: RigConfig
     arming: Arming
-    out: Path
+    folder: OutputFolder
     robot: Robot
     hand: Hand | None
     arm: ArmModel | None
@@ -82,8 +83,10 @@ def _job(arguments: argparse.Namespace) -> _Job:
         raise ConfigError(
             f"{rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
         )
-    out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-payload"
-    _refuse_used(out, config)
+    names = [] if config is None else recording_names(config.name)
+    folder = OutputFolder.given_or_new(arguments.out, "payload", [*names, "pickup-*.mcap*"])
+    folder.check()
+    tell_doubts(rig.robot, "heft payload")
     robot = Robot.from_config(rig.robot)
     bare = arguments.bare
     return _Job(
@@ -91,7 +94,7 @@ def _job(arguments: argparse.Namespace) -> _Job:
         config,
         rig,
         Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None),
-        out,
+        folder,
         robot,
         hand=None
         if bare is None
@@ -113,11 +116,9 @@ class _Operator:
         self.host: Session | Standby | None = None
         self.reason = ""
         self._task = asyncio.current_task()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` wants it
-                asyncio.get_running_loop().add_signal_handler(number, self._ask, f"{number.name} received")
 
-    def _ask(self, reason: str) -> None:
+    def ask(self, reason: str) -> None:
+        """End it."""
         self.reason = self.reason or reason
         if self.host is not None:
             self.host.stop(reason)
@@ -128,24 +129,28 @@ class _Operator:
 async def _until_asked(job: _Job) -> int:
     operator = _Operator()
     try:
-        return await _serve(job, operator)
+        with stop_signals(asyncio.get_running_loop(), operator.ask):
+            return await _serve(job, operator)
     except asyncio.CancelledError:
         raise SafetyStop(f"{operator.reason or 'cancelled'}; nothing has moved") from None
 
 
 async def _serve(job: _Job, operator: _Operator) -> int:
     arguments, rig = job.arguments, job.rig
-    clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
+    clock = clock_of(arguments.speed, simulated=rig.simulated)
 
     def tell(facts: dict[str, Any]) -> None:
-        sys.stderr.write(describe_payload(facts) + "\n")
         if arguments.json:
-            sys.stdout.write(json.dumps(facts, allow_nan=False) + "\n")
-            sys.stdout.flush()
+            sys.stderr.write(describe_payload(facts) + "\n")
+        sys.stdout.write(
+            (json.dumps(facts, allow_nan=False) if arguments.json else describe_payload(facts)) + "\n"
+        )
+        sys.stdout.flush()
 
     async with AsyncExitStack() as stack:
+        stack.enter_context(job.folder)
         process = await stack.enter_async_context(PayloadProcess(job.robot))
-        endpoints = stack.enter_context(private_endpoints(telemetry=rig.telemetry))
+        endpoints = stack.enter_context(private_endpoints(telemetry=rig.telemetry, outside=rig.outside))
         report = SessionReport(rig, rig.name if job.config is None else job.config.name)
         host = _host(job, clock, endpoints, report)
         streams = {stream.name: stream for stream in host.streams}
@@ -159,7 +164,7 @@ async def _serve(job: _Job, operator: _Operator) -> int:
             streams,
             clock=clock,
             cell=rig.cell,
-            out=job.out,
+            out=job.folder.path,
             link=link,
             tell=tell,
             on_update=(lambda pickup: None) if motions is None else motions.update,
@@ -176,7 +181,7 @@ async def _serve(job: _Job, operator: _Operator) -> int:
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop
         stack.callback(gc.unfreeze)
         operator.host = host
-        end = await _run(host, service, job.out)
+        end = await _run(host, service, job.folder.path)
     if end.reason:
         _notify(f"{end.state}: {end.reason}")
     return of_state(end.state)
@@ -189,13 +194,17 @@ def _notify(what: str) -> None:
 def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionReport) -> Session | Standby:
     """Who reads the devices: the session, or a rig that stands by."""
     arguments = job.arguments
+    preflight = Preflight(job.rig) if job.config is not None or arguments.arm is not None else None
+    checks, judged = ((), ()) if preflight is None else (preflight.checks, preflight.judged)
     if job.config is not None:
         return Session(
             job.config,
             clock=clock,
-            out=job.out,
+            out=job.folder.path,
             endpoints=endpoints,
             seed=arguments.seed,
+            checks=checks,
+            judged=judged,
             attachments=attachments_of(job.config),
             sinks=[report],
             confirm=job.arming.confirm,
@@ -206,6 +215,8 @@ def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionRepo
         endpoints=endpoints,
         seed=arguments.seed,
         armed=arguments.arm is not None,
+        checks=checks,
+        judged=judged,
         sinks=[report],
     )
 
@@ -289,13 +300,3 @@ def _load(path: Path) -> tuple[SessionConfig | None, RigConfig]:
         session = load_session(path)
         return session, session.rig
     return None, load_rig(path)
-
-
-def _refuse_used(out: Path, config: SessionConfig | None) -> None:
-    """No recording is written over, or beside those of another run."""
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"--out {out}: a file; give a folder")
-    names = [] if config is None else [f"{config.name}.mcap", f"{config.name}.mcap.partial"]
-    used = [out / name for name in names if (out / name).exists()] + sorted(out.glob("pickup-*.mcap*"))
-    if used:
-        raise ConfigError(f"--out {out}: {used[0].name} exists; move it away, or give another folder")

@@ -15,58 +15,62 @@ from rich.console import Console
 
 from heft.daq.bus.endpoint import Endpoint
 from heft.daq.recording import Recording
+from heft.output_folder import OutputFolder
 from heft.priority import behind_others
 
-__all__ = ["RESULT", "WorkerProcess", "identification"]
+__all__ = ["REPORT", "RESULT", "WorkerProcess", "identification"]
 
-RESULT = "result.json"
+RESULT, REPORT = "result.json", "report.html"
 
 #: How long a worker that has said goodbye may take to end [s].
 GOODBYE_S = 5.0
 
 
 class WorkerProcess:
-    """`heft worker --once` in `folder`, which is removed again; `take_result` keeps the answer.
+    """`heft worker --once` in a folder of its own inside `out`, removed again; `take_result` keeps the answer.
 
     `settings` are those of the command line, as KEY=VALUE.
 
-    Should this program be killed, the worker identifies what it has, leaves it in `folder`, and ends by itself.
+    Should this program be killed, the worker identifies what it has, leaves it in its folder, and ends by itself: it
+    holds the other end of a pipe, and sees it closed.
     """
 
     NAME = "worker"
 
-    def __init__(self, telemetry: Endpoint, folder: Path, settings: Sequence[str] = ()) -> None:
+    def __init__(self, telemetry: Endpoint, out: OutputFolder, settings: Sequence[str] = ()) -> None:
         self._telemetry = telemetry.reachable
         self._settings = settings
-        self._folder = folder
+        self._out = out
+        self._folder: Path | None = None
         self._popen: subprocess.Popen[bytes] | None = None
         self._failure = ""
 
     def __enter__(self) -> Self:
         try:
-            self._start()
+            self._folder = self._out.workspace()
+            self._popen = self._start(self._folder)
         except OSError as exc:  # acquisition does without it
-            self._failure = f"{self._folder}: {exc.strerror or exc}"
+            self._failure = f"{self._out.path}: {exc.strerror or exc}"
         return self
 
-    def _start(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "heft.main", "worker", "--once", "--name", self.NAME]
-        command += ["--bus", str(self._telemetry), "--out", str(self._folder)]
+    def _start(self, folder: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "heft", "worker", "--once", "--beside", "--name", self.NAME]
+        command += ["--bus", str(self._telemetry), "--out", str(folder)]
         command += [part for setting in self._settings for part in ("--set", setting)]
-        with (self._folder / "log").open("wb") as log:
+        with (folder / "log").open("wb") as log:
             # In a group of its own: a Ctrl-C in the terminal is for the session, which then ends the worker.
-            self._popen = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
             )
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._popen is not None and self._popen.poll() is None:
+        if self._popen is not None:
             self._popen.kill()
-            self._popen.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+            self._popen.communicate()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def step_aside(self) -> None:
         """Let those that measure come first."""
@@ -79,17 +83,19 @@ class WorkerProcess:
 
     def take_result(self, path: Path) -> str:
         """Wait for its end and move its result to `path`; else say why there is none."""
-        if self._popen is None:
+        if self._popen is None or self._folder is None:
             return self._failure
         try:
             code = self._popen.wait(GOODBYE_S)
         except subprocess.TimeoutExpired:
             return "it does not answer"
-        result = self._folder / RESULT
-        if code == 0 and result.exists():
-            result.replace(path)
-            return ""
-        said = (self._folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        try:
+            if code == 0:
+                (self._folder / RESULT).replace(path)
+                return ""
+            said = (self._folder / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError as exc:  # somebody has removed it
+            return f"{self._folder}: {exc.strerror or exc}"
         how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return ": ".join([how, *said[-1:]])
 

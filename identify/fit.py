@@ -83,7 +83,7 @@ def fit(
     bounds: Bounds | None = None,
     constraints: ConstraintFunction | None = None,
     friction: Friction = "auto",
-    signals: Signals = Signals(),  # noqa: B008  frozen
+    signals: Signals = Signals(),
     validate: Dataset | Sequence[Dataset] | None = None,
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
@@ -271,6 +271,7 @@ def identify_recordings(
     """
     from heft.identify.data.from_recording import IDENTIFICATION, VALIDATION, datasets_of
     from heft.identify.data.recorded_robot import recorded_settings, robot_of
+    from heft.identify.diagnosis.cheap_reasons import cheap_reasons
     from heft.identify.estimation.estimators import Method
     from heft.identify.result.provenance import RecordingOrigin
     from heft.identify.settings import Settings
@@ -315,8 +316,11 @@ def identify_recordings(
         progress=progress,
     )
     configuration = {**result.provenance.configuration, **({"settings": chosen.to_dict()} if chosen else {})}
+    told = {one.id for one in result.findings}
+    seen = [one for recording in recordings for one in cheap_reasons(recording, model) if one.id not in told]
     return replace(
         result,
+        findings=(*result.findings, *dict.fromkeys(seen)),
         provenance=replace(result.provenance, recordings=tuple(origins), configuration=configuration),
     )
 

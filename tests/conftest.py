@@ -38,9 +38,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def runtime_folder() -> Iterator[None]:
-    """Sessions of the tests are not found beside others of this user. Not in `tmp_path`: sockets need short paths."""
+    """Sessions of the tests are not found beside others of this user, and are not in this user's log.
+
+    Not in `tmp_path`: sockets need short paths.
+    """
     with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", folder)
+        patch.setenv("XDG_CONFIG_HOME", f"{folder}/config")  # nor are keys of this user used
+        patch.setenv("XDG_STATE_HOME", f"{folder}/state")
         yield
 
 

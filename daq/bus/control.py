@@ -1,4 +1,4 @@
-"""Control: requests and their answers, on this host only.
+"""Control: requests and their answers, on this host; from elsewhere by peers whose key may.
 
     async with ControlServer(endpoint, {"play": play}):     # where the drives are
         ...
@@ -17,13 +17,17 @@ from collections.abc import Mapping
 import zmq.asyncio
 
 from heft.daq.bus.endpoint import Endpoint
+from heft.daq.bus.keyring import Keyring, Role
 from heft.daq.bus.requests import Handler, Reply, Request, RequestClient, RequestServer
+
+#: The longest buffer of a request [byte]: a second of 32 axes at 4 kHz.
+MOST_BYTES = 1 << 20
 
 __all__ = ["ControlClient", "ControlServer", "Handler", "Reply", "Request"]
 
 
 class ControlServer(RequestServer):
-    """Answers requests that can move the arm: refuses every endpoint that another host could reach."""
+    """Answers requests that can move the arm: where another host could reach it, only of peers that may."""
 
     def __init__(
         self,
@@ -31,9 +35,18 @@ class ControlServer(RequestServer):
         handlers: Mapping[str, Handler],
         *,
         context: zmq.asyncio.Context | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
-        endpoint = Endpoint.parse(endpoint).require_local("control")
-        super().__init__("control", endpoint, handlers, mode=0o600, context=context)
+        super().__init__(
+            "control",
+            endpoint,
+            handlers,
+            mode=0o600,
+            context=context,
+            role=Role.CONTROL,
+            keyring=keyring,
+            most=MOST_BYTES,
+        )
 
 
 class ControlClient(RequestClient):
@@ -45,6 +58,8 @@ class ControlClient(RequestClient):
         *,
         timeout_s: float = 5.0,
         context: zmq.asyncio.Context | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
-        endpoint = Endpoint.parse(endpoint).require_local("control")
-        super().__init__("control", endpoint, timeout_s=timeout_s, context=context)
+        super().__init__(
+            "control", endpoint, timeout_s=timeout_s, context=context, role=Role.CONTROL, keyring=keyring
+        )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from heft.daq.errors import BusError
 
 __all__ = ["Endpoint", "Endpoints"]
 
-_FORMS = "give ipc://PATH, tcp://HOST:PORT or inproc://NAME"
+_FORMS = "give ipc://PATH, tcp://HOST:PORT, curve+tcp://HOST:PORT or inproc://NAME"
+_CURVE = "curve+"
 _LONGEST_PATH = 107  # what a UNIX socket's address holds [byte]
 
 
@@ -20,24 +23,27 @@ class Endpoint:
     """One address of the bus: `ipc://PATH`, `tcp://HOST:PORT` or `inproc://NAME`.
 
     ipc     between processes of this host; a path, or `@NAME` without a file
-    tcp     between hosts; `*` as host binds every address of this one, port 0 or `*` any free port
+    tcp     between hosts, with keys (CURVE); `*` as host binds every address of this one, port 0 or `*` any free port.
+            On the loopback it is plain, unless it is given as `curve+tcp://`
     inproc  inside one ZMQ context
     """
 
     scheme: str
     address: str  # path, name or host
     port: int | None = None
+    curve: bool = False  # keys are asked for, though only this host can reach it
 
     @classmethod
     def parse(cls, text: str | Endpoint) -> Endpoint:
         """From its usual form; BusError says what is wrong with it."""
         if isinstance(text, Endpoint):
             return text
-        scheme, separator, rest = text.partition("://")
+        curve = text.startswith(f"{_CURVE}tcp://")
+        scheme, separator, rest = text.removeprefix(_CURVE if curve else "").partition("://")
         if not separator or not rest or scheme not in ("ipc", "tcp", "inproc"):
             raise BusError(f"endpoint {text!r} is not an address of the bus; {_FORMS}")
         if scheme == "tcp":
-            return cls._parse_tcp(text, rest)
+            return replace(cls._parse_tcp(text, rest), curve=curve)
         if scheme == "ipc" and len(rest.encode()) > _LONGEST_PATH:
             raise BusError(
                 f"endpoint {text!r}: a path of {len(rest.encode())} bytes, at most {_LONGEST_PATH} fit; "
@@ -57,10 +63,20 @@ class Endpoint:
         return cls("tcp", "127.0.0.1" if host == "localhost" else host, port)
 
     def __str__(self) -> str:
+        return f"{_CURVE if self.curve else ''}{self.wire}"
+
+    @property
+    def wire(self) -> str:
+        """As ZMQ knows it."""
         if self.scheme != "tcp":
             return f"{self.scheme}://{self.address}"
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"tcp://{host}:{self.port or '*'}"
+
+    @property
+    def secured(self) -> bool:
+        """Whether keys are asked for: always, where others than this host can reach it."""
+        return self.curve or not self.is_local
 
     @property
     def path(self) -> Path | None:
@@ -76,9 +92,10 @@ class Endpoint:
 
     @property
     def reachable(self) -> Endpoint:
-        """Where a peer on this host connects: every address of a host is also the loopback's."""
+        """Where a peer on this host connects: every address of a host is also the loopback's; with keys as before."""
         everywhere = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-        return replace(self, address=everywhere.get(self.address, self.address))
+        address = everywhere.get(self.address, self.address)
+        return replace(self, address=address, curve=self.curve or (address != self.address))
 
     @property
     def is_local(self) -> bool:
@@ -94,8 +111,8 @@ class Endpoint:
         """This endpoint, or BusError where others than this host could reach the channel."""
         if not self.is_local:
             raise BusError(
-                f"{channel} may not use {self}: who reaches it can move the arm, and is not asked who he is; "
-                "use ipc://PATH or tcp://127.0.0.1:PORT, and a tunnel from elsewhere"
+                f"{channel} may not use {self}: a session keeps this channel for its own host; use ipc://PATH or "
+                f"tcp://127.0.0.1:PORT, and for others the rig's key `{channel}`"
             )
         return self
 
@@ -110,13 +127,15 @@ class Endpoint:
 class Endpoints:
     """The channels of one session; that for followers is beside telemetry.
 
-    folder   where the session tells that it can be reached (`heft.daq.bus.runtime`); None: nowhere
+    folder    where the session tells that it can be reached (`heft.daq.bus.runtime`); None: nowhere
+    outside   control and stop once more, for peers with keys that may use them (by the channel's name)
     """
 
     telemetry: Endpoint
     control: Endpoint
     stop: Endpoint
     folder: Path | None = None
+    outside: Mapping[str, Endpoint] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.control.require_local("control")
@@ -128,11 +147,18 @@ class Endpoints:
         return self.telemetry.following
 
     @classmethod
-    def under(cls, folder: Path, *, telemetry: str | Endpoint | None = None) -> Self:
+    def under(
+        cls,
+        folder: Path,
+        *,
+        telemetry: str | Endpoint | None = None,
+        outside: Mapping[str, Endpoint] = MappingProxyType({}),
+    ) -> Self:
         """All in one folder; telemetry, and with it the channel for followers, elsewhere where it is given."""
         return cls(
             telemetry=Endpoint.parse(telemetry or f"ipc://{folder / 'telemetry'}"),
             control=Endpoint.parse(f"ipc://{folder / 'control'}"),
             stop=Endpoint.parse(f"ipc://{folder / 'stop'}"),
             folder=folder,
+            outside=outside,
         )

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import BusError, RecordingError
 from heft.daq.record import codec
 from heft.drivers.block import Block
@@ -32,6 +33,11 @@ MAGIC = b"HB"
 VERSION = 1
 _HEADER = struct.Struct("<2sBBQ")
 _REPLAY, _BLOCK = 1, 2
+
+#: The longest JSON of a message and of a stream's description, unpacked [byte]; descriptions that are remembered.
+MOST_JSON = 1 << 24
+MOST_DESCRIPTION = 1 << 20
+MOST_TOPICS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +114,11 @@ class Descriptions:
         if known is not None and known[0] == packed:
             return known[1]
         try:
-            stream = Stream.from_dict(json.loads(zlib.decompress(packed)))
-        except (zlib.error, ValueError, TypeError, KeyError) as exc:
+            stream = Stream.from_dict(bounded_json(_unpacked(packed), most=MOST_DESCRIPTION))
+        except (AttributeError, OverflowError, zlib.error, ValueError, TypeError, KeyError) as exc:
             raise BusError(f"topic {topic!r}: the stream's description cannot be read ({exc})") from exc
+        if len(self._streams) >= MOST_TOPICS:
+            self._streams.clear()
         self._streams[topic] = (packed, stream)
         return stream
 
@@ -144,10 +152,19 @@ def decode(parts: Sequence[bytes], descriptions: Descriptions) -> Message:
         if header.is_block:
             block = codec.decode(parts[3], descriptions.unpack(topic, parts[2]))
         else:
-            value = json.loads(parts[2])
+            value = bounded_json(parts[2], most=MOST_JSON)
     except (RecordingError, ValueError) as exc:
-        raise BusError(f"a telemetry message under {parts[0]!r} cannot be read: {exc}") from exc
+        raise BusError(f"a telemetry message under {parts[0][:100]!r} cannot be read: {exc}") from exc
     return Message(topic, header.session, header.sequence, header.replay, block=block, json=value)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """What zlib has packed, if that is no more than a description may have."""
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(packed, MOST_DESCRIPTION)
+    if not unpacking.eof:
+        raise ValueError(f"cut off, or more than {MOST_DESCRIPTION} bytes when unpacked")
+    return data
 
 
 def _plain(value: Any) -> Any:

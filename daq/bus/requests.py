@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import json
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,14 +17,25 @@ from typing import Any, Self
 import zmq
 import zmq.asyncio
 
-from heft.daq.bus.channel import Channel
+from heft.daq.bounded_json import bounded_json, bounded_text
+from heft.daq.bus.channel import MOST_BYTES, Channel
 from heft.daq.bus.endpoint import Endpoint
-from heft.daq.errors import BusError, HeftError, RemoteError
+from heft.daq.bus.keyring import Keyring, Role
+from heft.daq.errors import BusError, HeftError, RemoteError, UnreadableAnswer
 
 __all__ = ["Handler", "Reply", "Request", "RequestClient", "RequestServer"]
 
 _log = logging.getLogger("heft.bus")
 _OK, _REFUSED = b"ok", b"error"
+
+#: The longest JSON object of a request or an answer [byte]; what is longer travels in buffers.
+MOST_JSON = 1 << 16
+#: Buffers of a request, and the longest text of an answer that says no.
+MOST_BUFFERS = 16
+MOST_TEXT = 2000
+#: Requests of one client that are being answered at a time, and of all.
+MOST_PENDING = 8
+MOST_PENDING_OF_ALL = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,7 @@ class RequestServer:
     channel   what the requests are about, in messages
     mode      permissions of an ipc endpoint's file, where they matter
     options   of the socket, by ZMQ's numbers
+    role, keyring, most   as in `Channel`
     """
 
     def __init__(
@@ -65,11 +78,17 @@ class RequestServer:
         mode: int | None = None,
         options: Mapping[int, int] | None = None,
         context: zmq.asyncio.Context | None = None,
+        role: Role = Role.OBSERVE,
+        keyring: Keyring | None = None,
+        most: int = MOST_BYTES,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self._handlers = dict(handlers)
         self._mode = mode
-        self._channel = Channel(channel, zmq.ROUTER, options=options, context=context)
+        self._channel = Channel(
+            channel, zmq.ROUTER, options=options, context=context, role=role, keyring=keyring, most=most
+        )
+        self._pending: Counter[bytes] = Counter()  # requests by client
         self._server: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -91,16 +110,33 @@ class RequestServer:
         async with asyncio.TaskGroup() as answers:
             while True:
                 parts = await self._channel.receive()
-                if len(parts) >= 4:
-                    client, number, name, *_ = parts
-                    job = self._answer(client, number, parts[2:])
-                    answers.create_task(job, name=f"{self._channel.name} {name!r}")
-                else:
+                if len(parts) < 4:
                     text = "%s: a message of %d parts is no request; ignored"
-                    _log.warning(text, self._channel.name, len(parts))
+                    _log.debug(text, self._channel.name, len(parts))
+                    continue
+                client, number, name, *_ = parts
+                busy = self._pending[client] >= MOST_PENDING or self._pending.total() >= MOST_PENDING_OF_ALL
+                self._pending[client] += 1
+                job = self._answer(client, number, parts[2:], busy=busy)
+                task = answers.create_task(job, name=f"{self._channel.name} {name[:40]!r}")
+                if busy:
+                    await asyncio.wait({task})  # its answer, and nothing more, before the next is looked at
 
-    async def _answer(self, client: bytes, number: bytes, parts: Sequence[bytes]) -> None:
+    async def _answer(self, client: bytes, number: bytes, parts: Sequence[bytes], *, busy: bool) -> None:
         try:
+            await self._try_answer(client, number, parts, busy=busy)
+        finally:
+            self._pending[client] -= 1
+            if not self._pending[client]:
+                del self._pending[client]
+
+    async def _try_answer(self, client: bytes, number: bytes, parts: Sequence[bytes], *, busy: bool) -> None:
+        try:
+            if busy:
+                raise BusError(
+                    f"too many requests at a time, {MOST_PENDING} of one client or {MOST_PENDING_OF_ALL} of all; "
+                    "wait for answers"
+                )
             request = _decode_request(parts)
             handler = self._handlers.get(request.name)
             if handler is None:
@@ -127,11 +163,20 @@ class RequestClient:
         *,
         timeout_s: float = 5.0,
         context: zmq.asyncio.Context | None = None,
+        role: Role = Role.OBSERVE,
+        keyring: Keyring | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self._timeout_s = timeout_s
         # IMMEDIATE: a request never waits in a queue for a server that is not there, to be carried out later.
-        self._channel = Channel(channel, zmq.DEALER, options={zmq.IMMEDIATE: 1}, context=context)
+        self._channel = Channel(
+            channel,
+            zmq.DEALER,
+            options={zmq.IMMEDIATE: 1, zmq.RCVHWM: MOST_PENDING},
+            context=context,
+            role=role,
+            keyring=keyring,
+        )
         self._numbers = itertools.count()
         self._turn = asyncio.Lock()
 
@@ -150,7 +195,7 @@ class RequestClient:
         *,
         timeout_s: float | None = None,
     ) -> Reply:
-        """The server's answer. RemoteError: it refused, in its words; BusError: no answer in `timeout_s`."""
+        """The server's answer. RemoteError: it refused, in its words; BusError: none in `timeout_s`, or garbage."""
         timeout_s = self._timeout_s if timeout_s is None else timeout_s
         async with self._turn:
             number = next(self._numbers).to_bytes(8, "little")
@@ -168,22 +213,37 @@ class RequestClient:
                     f"{name}: the session at {self.endpoint} {what} within {timeout_s:g} s{may}; "
                     "check that it runs"
                 ) from None
-        _, status, answer, *rest = parts
-        value = json.loads(answer)
-        if status != _OK:
-            raise RemoteError(name, value["kind"], value["text"])
-        return Reply(value, tuple(rest))
+        return _decode_answer(name, parts)
 
 
 def _decode_request(parts: Sequence[bytes]) -> Request:
     try:
-        payload = json.loads(parts[1])
-        name = parts[0].decode()
+        payload = bounded_json(parts[1], most=MOST_JSON)
+        name = bounded_text(parts[0][:100].decode(), 100)
     except ValueError as exc:
         raise BusError(f"a request cannot be read: {exc}") from exc
+    if len(parts) > 2 + MOST_BUFFERS:
+        raise BusError(f"{name}: {len(parts) - 2} buffers, at most {MOST_BUFFERS} are taken")
     if not isinstance(payload, dict):
         raise BusError(f"{name}: the payload is {type(payload).__name__}, expected a JSON object")
     return Request(name, payload, tuple(parts[2:]))
+
+
+def _decode_answer(name: str, parts: Sequence[bytes]) -> Reply:
+    try:
+        _, status, answer, *rest = parts
+        value = bounded_json(answer, most=MOST_JSON)
+        if not isinstance(value, dict):
+            raise ValueError(f"{type(value).__name__}, no JSON object")
+        if status == _OK:
+            return Reply(value, tuple(rest))
+        kind, text = bounded_text(str(value["kind"]), 100), bounded_text(str(value["text"]), MOST_TEXT)
+    except (KeyError, ValueError) as exc:
+        raise UnreadableAnswer(
+            f"{name}: the answer cannot be read ({bounded_text(str(exc), 200)}); "
+            "is it another program, or another version?"
+        ) from exc
+    raise RemoteError(name, kind, text)
 
 
 def _to_json(value: Mapping[str, Any]) -> bytes:

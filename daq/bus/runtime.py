@@ -18,16 +18,26 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from heft.daq.bus.endpoint import Endpoint, Endpoints
+from heft.daq.bus.keyring import require_keys
 from heft.daq.errors import ConfigError
+from heft.daq.temporary import alive
 
-__all__ = ["RunningSession", "announced", "private_endpoints", "running_sessions", "runtime_folder"]
+__all__ = [
+    "RunningSession",
+    "announced",
+    "private_endpoints",
+    "running_sessions",
+    "runtime_folder",
+    "stale_folders",
+]
 
 _LOCK, _ENTRY = "lock", "session.json"
 _VARIABLE = "XDG_RUNTIME_DIR"
@@ -86,16 +96,28 @@ def runtime_folder() -> Path:
 
 
 @contextmanager
-def private_endpoints(*, telemetry: str | Endpoint | None = None) -> Iterator[Endpoints]:
-    """Endpoints in a new folder of the runtime folder, removed on exit; telemetry elsewhere where it is given."""
+def private_endpoints(
+    *,
+    telemetry: str | Endpoint | None = None,
+    outside: Mapping[str, str | None] = MappingProxyType({}),
+) -> Iterator[Endpoints]:
+    """Endpoints in a new folder of the runtime folder, removed on exit; telemetry elsewhere where it is given.
+
+    `outside` are `stop` and `control` once more, for peers with keys. ConfigError where one of them leaves this host
+    and there are no keys.
+    """
+    others = {channel: Endpoint.parse(text) for channel, text in outside.items() if text is not None}
+    for channel, endpoint in {"telemetry": telemetry, **others}.items():
+        if endpoint is not None:
+            require_keys(channel, Endpoint.parse(endpoint))
     place = runtime_folder()
-    _remove_stale(place)
+    _remove_stale()
     folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=place))
     try:
         with (folder / f"{_LOCK}.new").open("xb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             os.rename(lock.name, folder / _LOCK)  # nobody sees it free
-            yield Endpoints.under(folder, telemetry=telemetry)
+            yield Endpoints.under(folder, telemetry=telemetry, outside=others)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -120,7 +142,7 @@ def announced(name: str, endpoints: Endpoints) -> Iterator[None]:
 def running_sessions() -> tuple[RunningSession, ...]:
     """All that can be reached now, by name and process; what killed processes have left is removed."""
     folder = runtime_folder()
-    _remove_stale(folder)
+    _remove_stale()
     entries = [_read(entry) for entry in folder.glob(f"*/{_ENTRY}")]
     return tuple(sorted((e for e in entries if e is not None), key=lambda e: (e.name, e.pid)))
 
@@ -138,10 +160,23 @@ def _parent() -> tuple[Path, str]:
     return Path(tempfile.gettempdir()), f"heft-{os.geteuid()}"
 
 
-def _remove_stale(folder: Path) -> None:
-    for lock in folder.glob(f"*/{_LOCK}"):
-        if _is_free(lock.parent):
-            shutil.rmtree(lock.parent, ignore_errors=True)
+def stale_folders() -> tuple[Path, ...]:
+    """Folders of sessions that were killed; those that a process is just making are not among them."""
+    found = []
+    for folder in sorted(runtime_folder().iterdir()):
+        pid = folder.name.partition("-")[0]
+        if (folder / _LOCK).exists():
+            stale = _is_free(folder)
+        else:  # killed before it could lock it
+            stale = folder.is_dir() and pid.isdecimal() and not alive(int(pid))
+        if stale:
+            found.append(folder)
+    return tuple(found)
+
+
+def _remove_stale() -> None:
+    for folder in stale_folders():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_free(folder: Path) -> bool:
@@ -162,7 +197,6 @@ def _read(entry: Path) -> RunningSession | None:
         facts: dict[str, Any] = json.loads(entry.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    channels = {key: Endpoint.parse(facts[key]) for key in ("telemetry", "control", "stop")}
-    return RunningSession(
-        facts["name"], facts["pid"], entry.parent, Endpoints(**channels, folder=entry.parent)
-    )
+    telemetry, control, stop = (Endpoint.parse(facts[key]) for key in ("telemetry", "control", "stop"))
+    endpoints = Endpoints(telemetry, control, stop, folder=entry.parent)
+    return RunningSession(facts["name"], facts["pid"], entry.parent, endpoints)

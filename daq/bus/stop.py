@@ -1,6 +1,7 @@
 """Stop: a channel of its own, so that a stop waits behind nothing.
 
-Any process of this user may ask for a stop, with a reason. It is a convenience of software and no safety function.
+Any process of this user may ask for a stop, with a reason; from elsewhere a peer whose key may. It is a convenience of
+software and no safety function.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from typing import Self
 import zmq
 import zmq.asyncio
 
+from heft.daq.bounded_json import bounded_text
 from heft.daq.bus.channel import Channel
 from heft.daq.bus.endpoint import Endpoint
+from heft.daq.bus.keyring import Keyring, Role
 from heft.daq.errors import BusError
 
 __all__ = ["StopListener", "send_stop"]
 
 _LONGEST_REASON = 500
+_MOST_BYTES = 4096
+#: Requests that are given out; who asks more often is acknowledged, and nothing more comes of it.
+_MOST_REASONS = 100
 #: A missed wake-up delays a stop by no more than this [s].
 _GUARD_S = 0.05
 
@@ -31,9 +37,19 @@ class StopListener:
         endpoint: str | Endpoint,
         *,
         context: zmq.asyncio.Context | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
-        self.endpoint = Endpoint.parse(endpoint).require_local("stop")
-        self._channel = Channel("stop", zmq.ROUTER, guard_s=_GUARD_S, context=context)
+        self.endpoint = Endpoint.parse(endpoint)
+        self._given_out = 0
+        self._channel = Channel(
+            "stop",
+            zmq.ROUTER,
+            guard_s=_GUARD_S,
+            context=context,
+            role=Role.STOP,
+            keyring=keyring,
+            most=_MOST_BYTES,
+        )
 
     async def __aenter__(self) -> Self:
         self.endpoint = self._channel.bind(self.endpoint, mode=0o600)
@@ -44,10 +60,14 @@ class StopListener:
 
     async def wait(self) -> str:
         """The reason of the next request."""
-        client, *parts = await self._channel.receive()
-        reason = parts[-1].decode(errors="replace").strip()[:_LONGEST_REASON] if parts else ""
-        await self._channel.send([client, b"acknowledged"])
-        return reason or "no reason given"
+        while True:
+            name, (client, *parts) = await self._channel.receive_from()
+            await self._channel.send([client, b"acknowledged"])
+            self._given_out += 1
+            if self._given_out <= _MOST_REASONS:
+                said = parts[-1].decode(errors="replace") if parts else ""
+                reason = bounded_text(said, _LONGEST_REASON) or "no reason given"
+                return f"{name}: {reason}" if name else reason
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while True:
@@ -60,14 +80,23 @@ async def send_stop(
     *,
     timeout_s: float = 2.0,
     context: zmq.asyncio.Context | None = None,
+    keyring: Keyring | None = None,
 ) -> None:
     """Ask the session at `endpoint` to stop and return when it has heard; BusError if it has not."""
-    endpoint = Endpoint.parse(endpoint).require_local("stop")
-    channel = Channel("stop", zmq.DEALER, guard_s=_GUARD_S, context=context)
+    endpoint = Endpoint.parse(endpoint)
+    channel = Channel(
+        "stop",
+        zmq.DEALER,
+        guard_s=_GUARD_S,
+        context=context,
+        role=Role.STOP,
+        keyring=keyring,
+        most=_MOST_BYTES,
+    )
     channel.connect(endpoint)
     try:
         async with asyncio.timeout(timeout_s):
-            await channel.send([reason.encode()])
+            await channel.send([bounded_text(reason, _LONGEST_REASON).encode()])
             await channel.receive()
     except TimeoutError:
         raise BusError(

@@ -31,7 +31,9 @@ from heft.daq import topics
 from heft.daq.bus.channel import Channel
 from heft.daq.bus.endpoint import Endpoint
 from heft.daq.bus.gaps import Gaps
+from heft.daq.bus.keyring import Keyring
 from heft.daq.bus.message import Descriptions, Header, Message, decode, encode_block, encode_json
+from heft.daq.errors import BusError
 from heft.daq.record import codec
 from heft.drivers.block import Block
 from heft.drivers.stream import Stream
@@ -49,6 +51,8 @@ _ZERO_COPY = 65_536
 #: How long a patient publisher waits for a subscriber that takes nothing at all [s], and how often it looks [s].
 STALLED_S = 10.0
 _LOOK_S = 0.001
+#: The longest that a subscriber may send: a subscription is a topic [byte].
+_MOST_SUBSCRIPTION = 1024
 
 
 class Publisher:
@@ -69,13 +73,16 @@ class Publisher:
         high_water: int = HIGH_WATER,
         patient: bool = False,
         context: zmq.asyncio.Context | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self.session = session or new_session()
         self._replay = replay
         self._kept: deque[Sequence[bytes]] = deque()
         options: dict[int, int] = {zmq.SNDHWM: high_water, zmq.XPUB_NODROP: int(patient)}
-        self._channel = Channel("telemetry", zmq.PUB, options=options, context=context)
+        self._channel = Channel(
+            "telemetry", zmq.PUB, options=options, context=context, keyring=keyring, most=_MOST_SUBSCRIPTION
+        )
         self._descriptions = Descriptions()
         self._counts: dict[str, int] = {}
         self._counted_ns: int | None = None
@@ -109,6 +116,10 @@ class Publisher:
     def publish_json(self, topic: str, value: Any) -> None:
         """Publish a JSON value. Never waits; what JSON cannot say (NaN, infinity) becomes null."""
         self._send(encode_json(value, self._header(topic, is_block=False), topic.encode()))
+
+    def publish_text(self, topic: str, text: bytes) -> None:
+        """Publish what somebody else says is JSON, unread: whoever listens reads it within bounds."""
+        self._send((topic.encode(), self._header(topic, is_block=False), text))
 
     def begin_session(self) -> None:
         """From here on another session: a new id, counted from 0. For a replay that jumps."""
@@ -179,6 +190,7 @@ class Subscriber:
         high_water: int = HIGH_WATER,
         guard_s: float = 0.25,
         context: zmq.asyncio.Context | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         self.endpoint = Endpoint.parse(endpoint)
         self.subscriptions = tuple(subscriptions)
@@ -188,6 +200,7 @@ class Subscriber:
             guard_s=guard_s,
             options={zmq.RCVHWM: high_water},
             context=context,
+            keyring=keyring,
         )
         self._descriptions = Descriptions()
         self._gaps = Gaps()
@@ -214,10 +227,16 @@ class Subscriber:
     async def receive(self) -> Message:
         """The next message that was asked for, its `lost` filled in."""
         while True:
-            message = decode(await self._channel.receive(), self._descriptions)
+            parts = await self._channel.receive()
+            try:
+                message = decode(parts, self._descriptions)
+            except BusError as exc:
+                if not parts[0].startswith(topics.WORKERS.encode()):
+                    raise
+                _log.warning("%s", exc)  # some follower's word, which the session passes on unread
+                continue
             if message.topic == topics.COUNTS:
-                wanted = {topic: count for topic, count in message.json.items() if self._wants(topic)}
-                self._gaps.counted(message.session, wanted)
+                self._gaps.counted(message.session, self._wanted(message.json))
             if self._wants(message.topic):
                 lost = self._gaps.arrived(message.session, message.topic, message.sequence)
                 return replace(message, lost=lost) if lost else message
@@ -226,6 +245,12 @@ class Subscriber:
         """Messages, for ever; a publisher that has gone may come back."""
         while True:
             yield await self.receive()
+
+    def _wanted(self, counts: Any) -> dict[str, int]:
+        """Of a publisher's counts those of topics that are asked for; BusError where they are none."""
+        if not isinstance(counts, dict) or not all(type(count) is int for count in counts.values()):
+            raise BusError("a publisher's counts are no whole numbers by topic; is it Heft's endpoint?")
+        return {topic: count for topic, count in counts.items() if self._wants(topic)}
 
     def _wants(self, topic: str) -> bool:
         return any(topics.matches(subscription, topic) for subscription in self.subscriptions)

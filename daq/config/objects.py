@@ -8,7 +8,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from heft.daq.config.reader import Model, read
+from heft.daq.config.reader import Label, Model, read
 from heft.daq.config.shipped import locate
 from heft.daq.errors import ConfigError
 
@@ -40,7 +40,7 @@ class ObjectConfig(Model):
     """
 
     path: Path
-    name: Annotated[str, Field(min_length=1)]
+    name: Label
     mass: Positive
     com: Vector3 = (0.0, 0.0, 0.0)
     inertia: Inertia6

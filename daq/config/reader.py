@@ -1,20 +1,31 @@
-"""The one place that reads YAML, and sets values in its text. Every error names file, line, key, value and remedy."""
+"""YAML files as typed models, and values set in their text. Every error names file, line, key, value and remedy."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
+from heft.daq.config.document import line_of, read_document, read_text
 from heft.daq.errors import ConfigError
+from heft.drivers.names import label, word
 
-__all__ = ["Model", "explain", "read", "union_tag", "with_values"]
+__all__ = ["Label", "Model", "Name", "explain", "read", "union_tag", "with_values"]
+
+_SECRET = re.compile("password|passwd|secret|token|pin$", re.IGNORECASE)  # keys whose values are told nowhere
 
 M = TypeVar("M", bound=BaseModel)
 
+#: Of a robot, joint, link, frame or device: a word. It stands in names of parameters and streams, which blanks part.
+Name = Annotated[str, AfterValidator(word)]
+#: Of a rig, a robot, an object or a step: what people read.
+Label = Annotated[str, AfterValidator(label)]
+
+MOST_MISTAKES = 20  # that are told of one file
 _TAG = "<"  # no key of a file begins like this
 
 
@@ -24,39 +35,9 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class _Loader(yaml.SafeLoader):
-    """Takes a key once: of two, the reader would silently believe the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: dict[str, int] = {}
-        for key, _ in node.value:
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(
-                    None,
-                    None,
-                    f"{key.value!r} is given twice, on line {seen[key.value]} too; keep one",
-                    key.start_mark,
-                )
-            seen[key.value] = key.start_mark.line + 1
-        return super().construct_mapping(node, deep)
-
-
 def read(path: Path, model: type[M]) -> M:
     """Read the file at `path` as `model`, whose field `path` is where it came from."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as exc:
-        raise ConfigError(f"{path}: cannot be read ({exc.strerror}); give the path of a YAML file") from exc
-    except UnicodeDecodeError as exc:
-        raise ConfigError(
-            f"{path}: not text ({exc.reason} at byte {exc.start}); give the path of a YAML file"
-        ) from exc
-    try:
-        data = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as exc:
-        raise ConfigError(f"{path}: not valid YAML: {exc}") from exc
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected keys with values at the top, found {type(data).__name__}")
+    data = read_document(path)
     try:
         return model.model_validate({**data, "path": path})
     except ValidationError as exc:
@@ -68,23 +49,30 @@ def explain(path: Path, exc: ValidationError, prefix: str = "") -> str:
 
     `prefix` is the key in the file below which the mistaken model stands.
     """
-    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    lines = []
-    for error in exc.errors():
+    node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
+    errors, lines = exc.errors(), []
+    for error in errors[:MOST_MISTAKES]:
         if (
             error["type"] == "too_short" and error["input"]
         ):  # its items are mistaken, and have lines of their own
             continue
         location = (*(prefix.split(".") if prefix else ()), *filter(_is_key, error["loc"]))
         key = ".".join(str(part) for part in location)
-        where = f"{path}:{_line(node, location)}"
-        if error["type"] == "extra_forbidden":
+        where = f"{path}:{line_of(node, location)}"
+        if error["type"] == "extra_forbidden" and _SECRET.search(key.rpartition(".")[2]):
+            lines.append(
+                f"{where}: {key}: this file travels inside recordings, so a secret may not be in it; "
+                "remove it, and name the file or the environment variable that has it (docs/mqtt.md)"
+            )
+        elif error["type"] == "extra_forbidden":
             lines.append(f"{where}: {key}: unknown key; remove it or correct its spelling")
         elif error["type"] == "missing":
             lines.append(f"{where}: {key}: missing; add this key")
         else:
             message = error["msg"].removeprefix("Value error, ")
             lines.append(": ".join(part for part in (where, key, message) if part) + _given(error["input"]))
+    if len(errors) > MOST_MISTAKES:
+        lines.append(f"{path}: and {len(errors) - MOST_MISTAKES} more mistakes")
     return "\n".join(lines)
 
 
@@ -141,20 +129,7 @@ def _given(value: Any) -> str:
     """The value that was given; a whole table says no more than its line does."""
     if isinstance(value, dict | BaseModel):
         return ""
+    if isinstance(value, str) and "@" in value:  # an address with a password in it
+        return ""
     shown = repr(value)
     return f", got {shown if len(shown) <= 80 else shown[:77] + '...'}"
-
-
-def _line(node: Any, location: tuple[int | str, ...]) -> int:
-    """Line (from 1) of the innermost part of `location` that is in the file."""
-    line: int = node.start_mark.line + 1
-    for part in location:
-        if isinstance(node, yaml.MappingNode):
-            match = next(((k, v) for k, v in node.value if k.value == str(part)), None)
-            if match is None:
-                break
-            line, node = match[0].start_mark.line + 1, match[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-    return line

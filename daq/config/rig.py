@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator, model_validator
+import numpy as np
+from pydantic import (
+    BaseModel,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from heft.daq.bus.endpoint import Endpoint
 from heft.daq.config.broker import BrokerConfig
-from heft.daq.config.reader import Model, explain, read
+from heft.daq.config.reader import Label, Model, Name, explain, read
 from heft.daq.config.robot import RobotConfig, load_robot
+from heft.daq.config.scene import SceneConfig
 from heft.daq.config.shipped import locate
 from heft.daq.errors import BusError, ConfigError
+from heft.daq.trajectory.limits import Brake, Limits
 from heft.drivers.errors import OptionError
-from heft.drivers.registry import KINDS, driver_options, emulator_options, moves_axes
+from heft.drivers.registry import KINDS, Transport, driver_options, emulator_options, moves_axes
 
 __all__ = ["DeviceConfig", "EmulationConfig", "RigConfig", "load_rig"]
+
+MOST_DEVICES = 100
 
 
 class DeviceConfig(Model):
@@ -37,6 +51,18 @@ class DeviceConfig(Model):
             (KINDS[self.kind].transport, *(str(getattr(self.options, key)) for key in keys)) if keys else None
         )
 
+    @property
+    def address(self) -> tuple[str, ...] | None:
+        """The wire that it is on, as every process of this host names it; None where there is none."""
+        if KINDS[self.kind].simulated or getattr(self.options, "interface", "") == "virtual":
+            return None
+        if self.port is not None:
+            transport, *where = self.port
+            return (transport, *(os.path.realpath(part) if part.startswith("/") else part for part in where))
+        keys = ("interface", "channel", "multicast_port")
+        found = (getattr(self.options, key, None) for key in keys)
+        return (Transport.CAN.value, *(str(part) for part in found if part is not None))
+
 
 class EmulationConfig(Model):
     """Devices that an emulator stands in for: the emulators' options by device, and faults on their wires."""
@@ -56,29 +82,42 @@ class _RigFile(Model):
     """The file as written; devices are still plain mappings."""
 
     path: Path
-    name: str
+    name: Label
     robot: Path
-    devices: dict[str, dict[str, Any]] = Field(min_length=1)
+    devices: dict[Name, dict[str, Any]] = Field(min_length=1, max_length=MOST_DEVICES)
     simulation: dict[str, Any] | None = None
     emulation: _EmulationFile | None = None
-    cell: str = "cell"  # names this rig to the outside world
-    telemetry: str | None = None  # endpoint for observers, e.g. tcp://127.0.0.1:5560; None: a private ipc one
+    cell: Annotated[Label, Field(pattern=r"^[^+#]*$")] = "cell"  # names this rig to the world outside
+    # What leaves this machine, for peers with keys (docs/keys.md); on the loopback telemetry needs none.
+    telemetry: str | None = None  # endpoint for observers, as tcp://*:5560; None: a private ipc one
+    stop: str | None = None  # endpoint for those who may stop, beside the private one
+    control: str | None = None  # endpoint for those who may send setpoints, beside the private one
+    #: Why another master may speak to the drives of a CAN bus too. Only where there is nothing better.
+    other_master: Annotated[str, Field(min_length=10)] | None = None
     mqtt: BrokerConfig | None = None  # where state and events of the cell are told, if anywhere
+    scene: SceneConfig = SceneConfig()  # what stands around the arm here, beside what its own file says
 
-    @field_validator("telemetry")
+    @field_validator("telemetry", "stop", "control")
     @classmethod
-    def _an_endpoint(cls, value: str | None) -> str | None:
+    def _an_endpoint(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            return None
         try:
-            return value if value is None else str(Endpoint.parse(value))
+            endpoint = Endpoint.parse(value)
         except BusError as exc:
             raise ValueError(str(exc)) from exc
+        if info.field_name != "telemetry" and not endpoint.secured:
+            raise ValueError(
+                "who reaches it can move or stop the arm; give tcp://*:PORT or curve+tcp://HOST:PORT"
+            )
+        return str(endpoint)
 
     @model_validator(mode="after")
     def _kinds(self) -> Self:
         for name, device in self.devices.items():
             if "." in name:
                 raise ValueError(f"devices.{name}: a device's name has no dot; rename it")
-            if "kind" not in device:
+            if not isinstance(device.get("kind"), str):
                 raise ValueError(f"devices.{name}: `kind` is missing; one of {', '.join(sorted(KINDS))}")
         return self
 
@@ -93,16 +132,46 @@ class RigConfig(Model):
     name: str
     cell: str
     telemetry: str | None
+    outside: dict[str, str | None]  # further endpoints for peers with keys: `stop`, `control`
     mqtt: BrokerConfig | None
     robot: RobotConfig
     devices: dict[str, DeviceConfig]
     simulation: BaseModel | None = None
     emulation: EmulationConfig | None = None
+    other_master: str | None = None
+    scene: SceneConfig = SceneConfig()  # the robot's, and what the rig adds
 
     def joints_of(self, device: str) -> tuple[str, ...]:
         """The joints that a device measures or moves, in the robot's order."""
         own = self.devices[device].joints
         return self.robot.axes if own is None else tuple(j for j in self.robot.axes if j in own)
+
+    @property
+    def limits(self) -> Limits:
+        """The joints' limits as arrays, and how the devices that move them brake."""
+        joints = list(self.robot.joints.values())
+        movers = [name for name, device in self.devices.items() if moves_axes(device.kind)]
+        return Limits(
+            axes=self.robot.axes,
+            lower=np.array([j.position[0] for j in joints]),
+            upper=np.array([j.position[1] for j in joints]),
+            velocity=np.array([j.velocity for j in joints]),
+            acceleration=np.array([j.acceleration for j in joints]),
+            brakes=tuple(self._brake(name) for name in movers),
+        )
+
+    def _brake(self, device: str) -> Brake:
+        """Of one device: the deceleration in its options, or that of the joints where it knows no other."""
+        robot = self.robot
+        places = [robot.axes.index(joint) for joint in self.joints_of(device)]
+        axes = getattr(self.devices[device].options, "axes", None)
+        coupling = None if robot.motor_coupling is None else robot.motor_coupling.part(places)
+        deceleration = [
+            (axes[robot.motors[k]].deceleration if axes and robot.motors[k] in axes else None)
+            or list(robot.joints.values())[k].acceleration
+            for k in places
+        ]
+        return Brake(np.array(places), np.array(deceleration), None if coupling is None else coupling.matrix)
 
     @property
     def simulated(self) -> bool:
@@ -144,10 +213,13 @@ def load_rig(path: Path | str) -> RigConfig:
         name=raw.name,
         cell=raw.cell,
         telemetry=raw.telemetry,
+        outside={"stop": raw.stop, "control": raw.control},
         mqtt=raw.mqtt,
         robot=robot,
         devices=devices,
         simulation=simulation,
+        other_master=raw.other_master,
+        scene=robot.scene.extended(raw.scene),
         emulation=None if raw.emulation is None else _emulation(path, raw.emulation, devices, robot),
     )
 

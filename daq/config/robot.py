@@ -9,15 +9,26 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from heft.daq.config.constraints import ConstraintsConfig
-from heft.daq.config.reader import Model, read
+from heft.daq.config.reader import Label, Model, Name, read
+from heft.daq.config.scene import SceneConfig
 from heft.daq.config.shipped import locate
 from heft.drivers.coupling import Coupling, motor_names
+from heft.drivers.model_xml import model_root, read_model_text
 
-__all__ = ["DhRow", "JointConfig", "LinkConfig", "PriorSpreadConfig", "RobotConfig", "load_robot"]
+__all__ = [
+    "DhRow",
+    "JointConfig",
+    "LinkConfig",
+    "PriorSpreadConfig",
+    "RobotConfig",
+    "load_robot",
+    "travel_path",
+]
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
+MOST_JOINTS = 64  # tables over pairs of joints stay small
 JointTerm = Literal[
     "drive_inertia",
     "viscous",
@@ -108,6 +119,19 @@ class PriorSpreadConfig(Model):
     )
 
 
+class ExcitationConfig(Model):
+    """What a designed motion may use of this robot, beside its limits.
+
+    ranges      for some joints a narrower range [rad, m] than the limits, for the sake of cables
+    keep_stop   a stop from every sample ends inside the position limits, as `heft run` asks for
+    collisions  the arm keeps clear of itself and of its scene
+    """
+
+    ranges: dict[Name, tuple[float, float]] = Field(default_factory=dict)
+    keep_stop: bool = True
+    collisions: bool = True
+
+
 class RobotConfig(Model):
     """`model` (an MJCF or URDF file beside this one) or `dh`; joints in the order of the model, by its names.
 
@@ -118,17 +142,18 @@ class RobotConfig(Model):
     `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the gear: theta = C q, joint
     torque = C' motor torque; a drive then moves and measures a motor, which is called after its joint
     (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says how far
-    all of this may be off, `constraints` what is known exactly.
+    all of this may be off, `constraints` what is known exactly, `scene` what stands around it, `excitation` what a
+    designed motion may use.
     """
 
     path: Path
-    name: str
+    name: Label
     model: Path | None = None
-    dh: tuple[DhRow, ...] | None = None
+    dh: Annotated[tuple[DhRow, ...], Field(min_length=1, max_length=MOST_JOINTS)] | None = None
     dh_convention: Literal["standard", "modified"] = "standard"
     gravity: Vector3 = (0.0, 0.0, -9.81)
-    joints: dict[str, JointConfig]
-    links: dict[str, LinkConfig] = Field(default_factory=dict)
+    joints: Annotated[dict[Name, JointConfig], Field(min_length=1, max_length=MOST_JOINTS)]
+    links: dict[Name, LinkConfig] = Field(default_factory=dict)
     flange: str | None = None
     sensor: str | None = None
     hand: str | None = None
@@ -139,6 +164,8 @@ class RobotConfig(Model):
     total_mass: tuple[NonNegative, Positive] | None = None
     prior_spread: PriorSpreadConfig = PriorSpreadConfig()
     constraints: ConstraintsConfig = ConstraintsConfig()
+    scene: SceneConfig = SceneConfig()
+    excitation: ExcitationConfig = ExcitationConfig()
 
     @field_validator("model")
     @classmethod
@@ -146,6 +173,8 @@ class RobotConfig(Model):
         path: Path = info.data["path"]
         if value is not None and not (path.parent / value).is_file():
             raise ValueError(f"no file {path.parent / value}; put it beside {path.name}")
+        if value is not None:
+            model_root(read_model_text(path.parent / value), value.name)
         return value
 
     @model_validator(mode="after")
@@ -162,6 +191,20 @@ class RobotConfig(Model):
                 raise ValueError(f"coupling: give {n} rows of {n} numbers, one row per motor")
             if abs(np.linalg.det(np.array(self.coupling))) < 1e-9:
                 raise ValueError("coupling: cannot be inverted; the motors must reach every joint")
+        return self
+
+    @model_validator(mode="after")
+    def _ranges_inside_limits(self) -> Self:
+        for name, (low, high) in self.excitation.ranges.items():
+            if name not in self.joints:
+                raise ValueError(
+                    f"excitation.ranges.{name}: no such joint; there are {', '.join(self.joints)}"
+                )
+            if not self.joints[name].position[0] <= low < high <= self.joints[name].position[1]:
+                raise ValueError(
+                    f"excitation.ranges.{name}: {low:g} to {high:g} is no range inside its limits "
+                    f"{self.joints[name].position[0]:g} to {self.joints[name].position[1]:g}"
+                )
         return self
 
     @property
@@ -181,9 +224,20 @@ class RobotConfig(Model):
         return self.path.parent / self.model
 
     @property
+    def travel_model(self) -> Path:
+        """Where the model's file stands beside the robot's inside a recording: as `model` says, below it."""
+        assert self.model is not None
+        return travel_path(self.model)
+
+    @property
     def axes(self) -> tuple[str, ...]:
         """Joint names in order."""
         return tuple(self.joints)
+
+
+def travel_path(model: Path | str) -> Path:
+    """A path below a folder, whatever `model` says: parts that lead out of it are left out."""
+    return Path(*(part for part in Path(model).parts if part not in ("..", ".", Path(model).anchor)))
 
 
 def load_robot(path: Path | str) -> RobotConfig:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from heft.daq.config.reader import with_values
 from heft.daq.config.robot import load_robot
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.errors import ConfigError
+from heft.daq.whole_file import whole_file
 
 __all__ = ["write_gains"]
 
@@ -27,19 +27,15 @@ def write_gains(source: Path, target: Path, gains: Mapping[str, tuple[float, flo
     values: dict[tuple[str, ...], float] = {}
     for joint, (gain, std) in gains.items():
         values["joints", joint, "gain_std"], values["joints", joint, "gain"] = std, gain
-    draft = target.with_name(f".{target.name}.draft")
     try:
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            file.write(with_values(text, values))
-        _check(source, draft, target)
-        return draft.replace(target)
+        with whole_file(target) as draft:
+            draft.write_bytes(with_values(text, values).encode())
+            _check(source, draft, target)
+        return target
     except OSError as exc:
         raise ConfigError(
             f"{target}: cannot be written: {exc.strerror}; choose another place (--out FILE)"
         ) from exc
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _check(source: Path, draft: Path, target: Path) -> None:

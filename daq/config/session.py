@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from heft.daq.config.reader import Model, read
+from heft.daq.config.reader import Label, Model, read
 from heft.daq.config.rig import RigConfig, load_rig
+from heft.daq.config.scene import SceneConfig
 from heft.daq.config.shipped import locate
 from heft.daq.config.steps import AnyStep, Step
 from heft.daq.errors import ConfigError
@@ -16,6 +17,8 @@ from heft.daq.errors import ConfigError
 __all__ = ["SessionConfig", "WatchConfig", "load_identify", "load_session"]
 
 Positive = Annotated[float, Field(gt=0)]
+MOST_STEPS = 1000
+FASTEST_HZ = 20_000  # setpoints; no drive takes them faster
 
 
 class WatchConfig(Model):
@@ -24,18 +27,20 @@ class WatchConfig(Model):
     tracking_error: Positive = 0.1  # [rad]; ten times what a well-tuned drive shows
     stream_age_s: Positive = 0.1  # a silent device is lost after this
     velocity_margin: Positive = 1.1  # measured velocity may exceed the joint's limit by this factor (noise)
+    torque_margin: Positive = 1.1  # measured torque may exceed the joint's limit by this factor (noise)
     position_margin: Annotated[float, Field(ge=0)] = 0.02  # [rad] beyond the joint's limit (tracking error)
 
 
 class _SessionFile(Model):
     path: Path
-    name: Annotated[str, Field(min_length=1, pattern=r"^[^/\x00]*$")]  # also of its files
+    name: Annotated[Label, Field(pattern=r"^[^./\\][^/\\]*$")]  # also of its files
     rig: Path
-    steps: Annotated[tuple[AnyStep, ...], Field(min_length=1)]
-    rate_hz: Positive = 1000.0
+    steps: Annotated[tuple[AnyStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
+    rate_hz: Annotated[float, Field(gt=0, le=FASTEST_HZ)] = 1000.0
     approach_fraction: Annotated[float, Field(gt=0, le=1)] = 0.3  # of the limits, when moving to a start
     watch: WatchConfig = WatchConfig()
     identify: dict[str, Any] = Field(default_factory=dict)
+    scene: SceneConfig = SceneConfig()
 
 
 class _IdentifySection(Model):
@@ -56,6 +61,7 @@ class SessionConfig(Model):
     approach_fraction: float
     watch: WatchConfig
     identify: dict[str, Any]
+    scene: SceneConfig = SceneConfig()  # the robot's and the rig's, and what the session adds
 
 
 def load_session(path: Path | str) -> SessionConfig:
@@ -65,7 +71,9 @@ def load_session(path: Path | str) -> SessionConfig:
     rig = load_rig(locate(raw.rig, path.parent))
     _check_widths(path, raw, len(rig.robot.axes))
     fields: dict[str, Any] = {key: getattr(raw, key) for key in _SessionFile.model_fields}
-    return SessionConfig(**{**fields, "rig": rig})
+    steps = tuple(step.resolved(path.parent) for step in raw.steps)
+    scene = rig.scene.extended(raw.scene)
+    return SessionConfig(**{**fields, "rig": rig, "steps": steps, "scene": scene})
 
 
 def load_identify(path: Path) -> dict[str, Any]:

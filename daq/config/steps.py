@@ -7,6 +7,7 @@ list `KINDS`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,16 +15,29 @@ from numpy.typing import NDArray
 from pydantic import Field, GetCoreSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from heft.daq.config.reader import Model, union_tag
-from heft.daq.trajectory.checks import Limits
-from heft.daq.trajectory.fourier import FourierSeries, fourier
+from heft.daq.config.design_file import DesignFile, load_design
+from heft.daq.config.reader import Label, Model, union_tag
+from heft.daq.trajectory.fourier import FourierSeries, fourier_motion
+from heft.daq.trajectory.limits import Limits
 from heft.daq.trajectory.minimum_jerk import limited_move
 from heft.daq.trajectory.random_fourier import random_fourier
-from heft.daq.trajectory.trajectory import Trajectory
+from heft.daq.trajectory.trajectory import Motion
 
-__all__ = ["KINDS", "AnyStep", "FourierStep", "GripStep", "MoveStep", "ReleaseStep", "Step", "WaitStep"]
+__all__ = [
+    "KINDS",
+    "AnyStep",
+    "DesignStep",
+    "DesignedStep",
+    "FourierStep",
+    "GripStep",
+    "MoveStep",
+    "ReleaseStep",
+    "Step",
+    "WaitStep",
+]
 
-Seconds = Annotated[float, Field(gt=0, le=1e6)]  # no session lasts longer than 11 days
+Seconds = Annotated[float, Field(gt=0, le=86_400)]  # a day; `make_plan` bounds the whole
+MOST_HARMONICS = 100
 Table = tuple[tuple[float, ...], ...]
 Use = Literal["identification", "validation", "payload", "motion"]
 
@@ -34,12 +48,10 @@ class Step(Model):
     #: Whether `trajectory` is the same wherever the arm stands before.
     begins_anywhere: ClassVar[bool] = False
 
-    name: str
+    name: Label
     use: Use = "motion"
 
-    def trajectory(
-        self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None
-    ) -> Trajectory | None:
+    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Motion | None:
         """The motion, from rest to rest, at `rate_hz` [Hz]; None for a step without one.
 
         `here` is where the arm stands before [rad], shape (n,); None: not known yet.
@@ -61,6 +73,15 @@ class Step(Model):
         """By key: the lists that need one entry per joint of the robot."""
         return {}
 
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Files that it was read from, by the names they have beside the session's."""
+        return {}
+
+    def resolved(self, folder: Path) -> Step:
+        """The step with what other files say, whose paths are seen from `folder`."""
+        return self
+
 
 class FourierConfig(Model):
     """A finite Fourier series (003, Eq. 78): coefficients given, or drawn by seed inside the joint limits.
@@ -76,13 +97,19 @@ class FourierConfig(Model):
     b: Table | None = None
     q0: tuple[float, ...] | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
-    harmonics: Annotated[int, Field(gt=0)] = 5
+    harmonics: Annotated[int, Field(gt=0, le=MOST_HARMONICS)] = 5
 
     @model_validator(mode="after")
     def _given_or_drawn(self) -> Self:
         given = [key is not None for key in (self.a, self.b, self.q0)]
         if all(given) == (self.seed is not None) or any(given) != all(given):
             raise ValueError("give either `a`, `b` and `q0`, or `seed`")
+        widths = {len(row) for row in (*(self.a or ()), *(self.b or ()))}
+        if len(widths) > 1 or not widths <= set(range(1, MOST_HARMONICS + 1)):
+            raise ValueError(
+                f"`a` and `b`: rows of {', '.join(map(str, sorted(widths)))} numbers; give every joint equally many "
+                f"harmonics, 1 to {MOST_HARMONICS}, in both"
+            )
         return self
 
     def series(self, limits: Limits) -> FourierSeries:
@@ -103,9 +130,9 @@ class FourierStep(Step):
 
     fourier: FourierConfig
 
-    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Trajectory:
+    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Motion:
         config = self.fourier
-        return fourier(
+        return fourier_motion(
             config.series(limits),
             seconds=config.seconds,
             blend_s=config.blend_s,
@@ -116,6 +143,33 @@ class FourierStep(Step):
     @property
     def per_joint(self) -> Mapping[str, Sequence[Any] | None]:
         return {f"fourier.{key}": getattr(self.fourier, key) for key in ("a", "b", "q0")}
+
+
+class DesignStep(Step):
+    """An excitation that `heft design` has made: the path of its file, seen from the session's."""
+
+    design: Path
+
+    def resolved(self, folder: Path) -> Step:
+        return DesignedStep(
+            name=self.name, use=self.use, design=self.design, file=load_design(self.design, folder)
+        )
+
+
+class DesignedStep(Step):
+    """A `DesignStep` with its file."""
+
+    begins_anywhere = True
+
+    design: Path
+    file: DesignFile
+
+    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Motion:
+        return self.file.motion(limits, rate_hz)
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        return {self.design.name: self.file.path}
 
 
 class MoveConfig(Model):
@@ -130,7 +184,7 @@ class MoveStep(Step):
 
     move: MoveConfig
 
-    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Trajectory:
+    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Motion:
         to = np.array(self.move.to)
         return limited_move(
             to if here is None else here, to, limits, fraction=self.move.fraction, rate_hz=rate_hz
@@ -176,7 +230,7 @@ class ReleaseStep(Step):
 
 
 #: Every kind of step; the key of each is the one field that `Step` does not have.
-KINDS: tuple[type[Step], ...] = (FourierStep, MoveStep, WaitStep, GripStep, ReleaseStep)
+KINDS: tuple[type[Step], ...] = (FourierStep, DesignStep, MoveStep, WaitStep, GripStep, ReleaseStep)
 _KEYS = {next(key for key in kind.model_fields if key not in Step.model_fields): kind for kind in KINDS}
 
 

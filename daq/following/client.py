@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any, Self
 
 import zmq.asyncio
 
 from heft.daq.bus.endpoint import Endpoint
+from heft.daq.bus.keyring import Keyring
 from heft.daq.bus.requests import Reply, RequestClient
+from heft.daq.errors import UnreadableAnswer
 from heft.daq.following.messages import RecordedBytes, SessionInfo
 
 __all__ = ["FollowClient"]
@@ -30,9 +34,12 @@ class FollowClient:
         *,
         timeout_s: float = 5.0,
         context: zmq.asyncio.Context | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         self.follower = follower
-        self._client = RequestClient("following", endpoint, timeout_s=timeout_s, context=context)
+        self._client = RequestClient(
+            "following", endpoint, timeout_s=timeout_s, context=context, keyring=keyring
+        )
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -48,15 +55,22 @@ class FollowClient:
     async def read(self, session: str, offset: int, length: int = 1 << 20) -> RecordedBytes:
         """Bytes of the session's recording from `offset` on, `length` at most; fewer, where fewer are there."""
         reply = await self._request("read", session, offset=offset, length=length)
-        return RecordedBytes.decode(reply.payload, reply.buffers)
+        piece = RecordedBytes.decode(reply.payload, reply.buffers)
+        if len(piece.data) > length:
+            raise UnreadableAnswer(
+                f"read: {len(piece.data)} bytes came, {length} were asked for; is it another version?"
+            )
+        return piece
 
     async def tell(self, session: str, what: str, value: Any) -> None:
         """Say something on the session's bus: published under `worker/FOLLOWER/WHAT`."""
-        await self._request("tell", session, what=what, value=value)
+        text = json.dumps(value, separators=(",", ":")).encode()
+        await self._request("tell", session, [text], what=what)
 
     async def leave(self, session: str) -> None:
         """Nothing more is needed of this session."""
         await self._request("leave", session)
 
-    async def _request(self, name: str, session: str, **payload: Any) -> Reply:
-        return await self._client.request(name, {"session": session, "follower": self.follower, **payload})
+    async def _request(self, name: str, session: str, buffers: Sequence[bytes] = (), **payload: Any) -> Reply:
+        facts = {"session": session, "follower": self.follower, **payload}
+        return await self._client.request(name, facts, buffers)

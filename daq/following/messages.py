@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any, Self
 
-from heft.daq.errors import BusError
+from heft.daq.bounded_json import bounded_text
+from heft.daq.errors import UnreadableAnswer
 
 __all__ = ["Ending", "RecordedBytes", "SessionInfo"]
+
+_SESSION = re.compile(r"[A-Za-z0-9_-]{1,64}")  # names a folder of the worker's
+_LONGEST_NAME = 200  # [byte], so that `NAME.mcap.partial` is a name as well
+_LONGEST_REASON = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +47,42 @@ class SessionInfo:
 
     @classmethod
     def decode(cls, payload: Mapping[str, Any]) -> Self:
-        """Inverse of `encode`; BusError for anything else, and for names that would leave a follower's folder."""
+        """Inverse of `encode`; UnreadableAnswer for anything else, also for names that leave a follower's folder."""
         try:
             info = cls(
                 session=str(payload["session"]),
                 name=str(payload["name"]),
                 replay=bool(payload["replay"]),
-                utc_offset_ns=int(payload["utc_offset_ns"]),
+                utc_offset_ns=_whole(payload["utc_offset_ns"]),
             )
         except (KeyError, TypeError, ValueError) as exc:
-            raise BusError(
+            raise UnreadableAnswer(
                 f"the session's description cannot be read ({exc!r}); is it another version?"
             ) from exc
-        for text in (info.session, info.name):
-            if not text or text == ".." or PurePath(text).name != text or "\0" in text:
-                raise BusError(f"the session calls itself {text!r}, which is no name of a file; refused")
+        if not _SESSION.fullmatch(info.session) or not _is_file_name(info.name):
+            raise UnreadableAnswer(
+                f"the session calls itself {bounded_text(info.session, 80)!r} and its recording "
+                f"{bounded_text(info.name, 80)!r}, which is no name of a file; refused"
+            )
         return info
+
+
+def _line(text: Any) -> str:
+    """A word of the session's, fit to be shown."""
+    return bounded_text(str(text), _LONGEST_REASON)
+
+
+def _whole(value: Any) -> int:
+    """A time [ns] that a file can hold."""
+    if type(value) is not int or not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{value!r:.40} is no time")
+    return value
+
+
+def _is_file_name(text: str) -> bool:
+    """Whether it can be the beginning of a file's name, in the folder that it is meant for."""
+    inside = PurePath(text).name == text and not text.startswith(".")
+    return inside and text.isprintable() and 0 < len(text.encode(errors="replace")) <= _LONGEST_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +106,15 @@ class RecordedBytes:
 
     @classmethod
     def decode(cls, payload: Mapping[str, Any], buffers: Sequence[bytes]) -> Self:
-        """Inverse of `encode`; BusError for anything else."""
+        """Inverse of `encode`; UnreadableAnswer for anything else."""
         try:
             (data,) = buffers
-            ended = payload["ended"]
-            ending = None if ended is None else Ending(str(ended["state"]), str(ended["reason"]))
-            return cls(data, int(payload["size"]), ending)
+            ended, size = payload["ended"], payload["size"]
+            if type(size) is not int or not 0 <= size < 1 << 63:
+                raise ValueError(f"size is {size!r:.40}")
+            ending = None if ended is None else Ending(*(_line(ended[key]) for key in ("state", "reason")))
+            return cls(data, size, ending)
         except (KeyError, TypeError, ValueError) as exc:
-            raise BusError(f"the session's answer cannot be read ({exc!r}); is it another version?") from exc
+            raise UnreadableAnswer(
+                f"the session's answer cannot be read ({exc!r}); is it another version?"
+            ) from exc

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from heft.daq import topics
 from heft.daq.bus.endpoint import Endpoint
@@ -61,5 +61,5 @@ class Source:
         self.server.end(Ending(state, reason))
         await self.server.followed(expected)
 
-    def _tell(self, follower: str, what: str, value: Any) -> None:
-        self.publisher.publish_json(topics.worker(follower, what), value)
+    def _tell(self, follower: str, what: str, text: bytes) -> None:
+        self.publisher.publish_text(topics.worker(follower, what), text)

@@ -50,6 +50,16 @@ class Arm:
         """Of its device, or of all of them."""
         return "_".join(self.devices)
 
+    @property
+    def unreferenced(self) -> dict[str, str]:
+        """Axes whose position may be relative, and why."""
+        return {axis: why for part in self._parts for axis, why in part.actuator.unreferenced.items()}
+
+    def confirm_pose(self) -> None:
+        """The operator has seen that the arm stands where its positions say."""
+        for part in self._parts:
+            part.actuator.confirm_pose()
+
     async def arm(self) -> None:
         """Drives on, one device after the other, holding where they are; raises what the first that refuses raises."""
         for part in self._parts:

@@ -1,6 +1,8 @@
 """The states of a session.
 
 idle -> connected -> armed -> moving -> stopping -> done | aborted(reason) | failed(reason)
+
+From armed and from moving it may be paused, and goes back to what it was.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ class State(StrEnum):
     CONNECTED = "connected"
     ARMED = "armed"
     MOVING = "moving"
+    PAUSED = "paused"  # by the operator: drives on, at rest on the path
     STOPPING = "stopping"
     DONE = "done"
     ABORTED = "aborted"  # by safety or the operator
@@ -32,8 +35,9 @@ _FINAL = {State.DONE, State.ABORTED, State.FAILED}
 _NEXT = {
     State.IDLE: {State.CONNECTED, State.ABORTED, State.FAILED},
     State.CONNECTED: {State.ARMED, State.STOPPING},
-    State.ARMED: {State.MOVING, State.STOPPING},
-    State.MOVING: {State.ARMED, State.STOPPING},  # armed again between two motions
+    State.ARMED: {State.MOVING, State.PAUSED, State.STOPPING},
+    State.MOVING: {State.ARMED, State.PAUSED, State.STOPPING},  # armed again between two motions
+    State.PAUSED: {State.ARMED, State.MOVING, State.STOPPING},
     State.STOPPING: _FINAL,
     State.DONE: set(),
     State.ABORTED: set(),

@@ -1,4 +1,7 @@
-"""The watch over every sample: limits, tracking, silence, overload. It rejects; it never clamps."""
+"""The watch over every sample: limits, also those that a stop would meet, torque, tracking, silence, overload.
+
+It rejects; it never clamps.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 from heft.daq.config.robot import JointConfig
 from heft.daq.config.session import WatchConfig
 from heft.daq.errors import SafetyStop
+from heft.daq.trajectory.limits import Brake, at_rest_from
 from heft.drivers.block import Block, Validity
 from heft.drivers.coupling import Coupling, motor_names
 from heft.drivers.errors import DeviceLost
@@ -34,36 +38,78 @@ class _JointColumns:
     def find(cls, stream: Stream, axes: Sequence[str], coupling: Coupling | None) -> Self | None:
         """Of a stream that measures some joints, in the robot's order; None for any other."""
         position, velocity = stream.indices("position"), stream.indices("velocity")
-        names = [stream.columns[i].of for i in position]
-        for known, moving in ((list(axes), None), (list(motor_names(axes)), coupling)):
-            places = [known.index(name) for name in names if name in known]
-            if names and len(places) == len(names) and places == sorted(places):
-                part = None if moving is None else moving.part(places)
-                return cls(position, velocity, np.array(places, dtype=np.intp), part)
-        return None
+        found = _joints_of(stream, position, axes, coupling)
+        return None if found is None else cls(position, velocity, *found)
 
     def of_joints(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Positions or velocities of the joints, shape (N, m), as measured or from motors."""
         return values if self.coupling is None else self.coupling.to_joints(values)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _TorqueColumns:
+    """Where a stream has torques or currents, of which joints, and what makes joint torques [N m] of them."""
+
+    columns: NDArray[np.intp]
+    joints: NDArray[np.intp]
+    coupling: Coupling | None
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def find(
+        cls, stream: Stream, joints: Mapping[str, JointConfig], coupling: Coupling | None
+    ) -> Self | None:
+        """Of a stream that measures the torque or the current of some joints; None for any other."""
+        for quantity in ("torque", "current"):
+            columns = stream.indices(quantity)
+            found = _joints_of(stream, columns, tuple(joints), coupling)
+            if found is not None:
+                own = [list(joints.values())[k] for k in found[0]]
+                current = [j.gear * j.torque_constant if quantity == "current" else 1.0 for j in own]
+                return cls(columns, *found, np.array([j.gain for j in own]) * np.array(current))
+        return None
+
+    def of_joints(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Joint torques [N m], shape (N, m)."""
+        torque = values * self.scale
+        return torque if self.coupling is None else self.coupling.joint_torque(torque)
+
+
+def _joints_of(
+    stream: Stream, columns: NDArray[np.intp], axes: Sequence[str], coupling: Coupling | None
+) -> tuple[NDArray[np.intp], Coupling | None] | None:
+    """Which joints these columns are of, and the coupling where they are of motors; None where they are of neither."""
+    names = [stream.columns[i].of for i in columns]
+    for known, moving in ((list(axes), None), (list(motor_names(axes)), coupling)):
+        places = [known.index(name) for name in names if name in known]
+        if names and len(places) == len(names) and places == sorted(places):
+            return np.array(places, dtype=np.intp), None if moving is None else moving.part(places)
+    return None
+
+
 class Watch:
     """Judges blocks as they arrive; raises SafetyStop (or DeviceLost for a silent stream) with the facts.
 
     Limits and tracking are judged on measured streams of joints, or of motors that move them by `coupling`, while
-    `armed`, joint by joint; silence and overload always. A sample
+    `armed`, joint by joint; silence and overload always. A limit is foreseen: where a stop by `brakes` would not end
+    inside it any more, it is begun. Torques may be beyond their limit for `_OVERLOAD_NS` at most. A sample
     without a valid value (stale, corrupt), and of a joint stream one with any invalid, does not keep it alive.
     """
 
     def __init__(
-        self, joints: Mapping[str, JointConfig], bounds: WatchConfig, coupling: Coupling | None = None
+        self,
+        joints: Mapping[str, JointConfig],
+        bounds: WatchConfig,
+        coupling: Coupling | None = None,
+        brakes: Sequence[Brake] = (),
     ) -> None:
-        self._axes = tuple(joints)
+        self._joints, self._axes, self._brakes = joints, tuple(joints), tuple(brakes)
         self._coupling = coupling
         self._bounds = bounds
         self._low = np.array([j.position[0] for j in joints.values()]) - bounds.position_margin
         self._high = np.array([j.position[1] for j in joints.values()]) + bounds.position_margin
         self._speed = np.array([j.velocity for j in joints.values()]) * bounds.velocity_margin
+        self._torque = np.array([j.torque for j in joints.values()]) * bounds.torque_margin
         self._last_ns: dict[str, int] = {}  # of the last valid sample
         self._invalid: dict[str, Validity] = {}  # of the last sample, where it was not valid
         self._suspects: dict[str, tuple[int, int]] = {}  # too old since when, and its last valid sample [ns]
@@ -71,6 +117,8 @@ class Watch:
         self._due = np.zeros((0, len(joints)))
         self._judged_ns = 0
         self._columns: dict[str, _JointColumns] = {}
+        self._torques: dict[str, _TorqueColumns] = {}
+        self._overloaded: dict[tuple[str, int], int] = {}  # stream and joint: since when [ns]
         self.armed = False
         self.worst_tracking = 0.0  # [rad], since the session began
 
@@ -82,6 +130,9 @@ class Watch:
                 columns = _JointColumns.find(stream, self._axes, self._coupling)
                 if columns is not None:
                     self._columns[stream.name] = columns
+                torques = _TorqueColumns.find(stream, self._joints, self._coupling)
+                if torques is not None:
+                    self._torques[stream.name] = torques
 
     def forget(self, streams: Sequence[Stream]) -> None:
         """These streams have ended."""
@@ -108,6 +159,8 @@ class Watch:
             self._judge_overload(block)
         if self.armed and name in self._columns:
             self._judge_joints(block)
+        if self.armed and name in self._torques:
+            self._judge_torques(block)
 
     def silent(self, now_ns: int) -> None:
         """Raise DeviceLost for a stream whose last valid sample is too old, and was so at the last call.
@@ -170,7 +223,9 @@ class Watch:
                 f"[{self._low[axis]:.4f}, {self._high[axis]:.4f}] rad; check the trajectory and the encoder's zero"
             )
         if columns.velocity.size:
-            velocity = np.abs(columns.of_joints(si[:, columns.velocity]))
+            moving = columns.of_joints(si[:, columns.velocity])
+            self._foresee(block, position, moving, joints)
+            velocity = np.abs(moving)
             fast = velocity > self._speed[joints]
             if fast.any():
                 row, column = np.argwhere(fast)[0]
@@ -180,6 +235,51 @@ class Watch:
                     f"bound {self._speed[axis]:.3f} rad/s; slow the trajectory"
                 )
         self._judge_tracking(block, position, joints)
+
+    def _foresee(
+        self,
+        block: Block,
+        position: NDArray[np.float64],
+        velocity: NDArray[np.float64],
+        joints: NDArray[np.intp],
+    ) -> None:
+        """A stop that begins at any of these samples must end inside the limits."""
+        q = np.full((len(block), len(self._axes)), np.nan)
+        v = np.zeros_like(q)
+        q[:, joints], v[:, joints] = position, velocity
+        end = at_rest_from(self._brakes, q, v)
+        outside = (end < self._low) | (end > self._high)
+        if outside.any():
+            row, axis = np.argwhere(outside)[0]
+            raise SafetyStop(
+                f"{block.stream.name}: {self._axes[axis]} is at {q[row, axis]:.4f} rad and moves at {v[row, axis]:.3f} "
+                f"rad/s: a stop ends at {end[row, axis]:.4f} rad, outside [{self._low[axis]:.4f}, "
+                f"{self._high[axis]:.4f}] rad; check the trajectory and the encoder's zero"
+            )
+
+    def _judge_torques(self, block: Block) -> None:
+        """Torques beyond a joint's limit, and not only for a moment."""
+        columns = self._torques[block.stream.name]
+        torque = np.abs(columns.of_joints(block.si[:, columns.columns]))
+        above = torque > self._torque[columns.joints]
+        if not above.any() and not self._overloaded:
+            return
+        for column, axis in enumerate(columns.joints.tolist()):
+            key = block.stream.name, axis
+            within = np.flatnonzero(~above[:, column])
+            begin = int(within[-1]) + 1 if len(within) else 0
+            if begin == len(block):
+                self._overloaded.pop(key, None)
+                continue
+            if len(within):
+                self._overloaded.pop(key, None)
+            since_ns = self._overloaded.setdefault(key, int(block.host_ns[begin]))
+            if int(block.host_ns[-1]) - since_ns >= _OVERLOAD_NS:
+                raise SafetyStop(
+                    f"{block.stream.name}: {self._axes[axis]} has needed {torque[-1, column]:.3g} N m, above "
+                    f"{self._torque[axis]:.3g} N m for {(int(block.host_ns[-1]) - since_ns) * 1e-9:.3f} s; is the arm "
+                    "blocked, the payload too heavy, or the motion too hard?"
+                )
 
     def _judge_tracking(self, block: Block, position: NDArray[np.float64], joints: NDArray[np.intp]) -> None:
         self._judged_ns = max(self._judged_ns, int(block.host_ns[-1]))
@@ -212,4 +312,5 @@ class Watch:
 
 
 _CATCH_UP_NS = 1_000_000_000
+_OVERLOAD_NS = 20_000_000  # shorter peaks are noise, and what a servo does at a jerk
 _MEMORY_NS = 1_000_000_000  # a block may be this late and still be compared with its own setpoints

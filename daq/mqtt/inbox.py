@@ -6,27 +6,35 @@ mistake would be obeyed again at every reconnect.
 
 from __future__ import annotations
 
-import json
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from heft.daq.bounded_json import bounded_json
+
 __all__ = ["Inbox", "IncomingEvent"]
 
 _REMEMBERED = 10_000  # event ids
+_MOST_BYTES = 1 << 16  # of a message that is read
+_LONGEST_ID = 200
 _AHEAD_S = 5.0  # by which the sender's clock may be ahead
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingEvent:
-    """One event: who made it unique, when it happened (UTC [s]), and all that it says."""
+    """One event: who made it unique, when it happened (UTC [s]), and all that it says.
+
+    age_s   how long ago that was when it arrived, by the clock of then [s]
+    """
 
     topic: str
     event_id: str
     ts: float
     facts: Mapping[str, Any]
+    age_s: float = 0.0
 
 
 class Inbox:
@@ -48,9 +56,10 @@ class Inbox:
         if retained:
             return "retained"
         try:
-            facts = json.loads(payload)
-            event = IncomingEvent(topic, str(facts["event_id"]), _utc(facts["ts"]), facts)
-        except (ValueError, KeyError, TypeError):
+            facts = bounded_json(payload, most=_MOST_BYTES)
+            ts = _utc(facts["ts"])
+            event = IncomingEvent(topic, _id(facts["event_id"]), ts, facts, utc_s - ts)
+        except (ValueError, KeyError, TypeError, OverflowError):
             return "malformed"
         if utc_s - event.ts > self._age_s:
             return "old"
@@ -64,6 +73,16 @@ class Inbox:
         return event
 
 
+def _id(value: Any) -> str:
+    """What makes an event unique: a text or a whole number, of reasonable length."""
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise TypeError("an event_id is a text")
+    text = str(value)
+    if not 0 < len(text) <= _LONGEST_ID:
+        raise ValueError(f"an event_id of {len(text)} characters")
+    return text
+
+
 def _utc(ts: Any) -> float:
     """UTC [s] from a number, or from ISO 8601 with a zone."""
     if isinstance(ts, str):
@@ -73,4 +92,7 @@ def _utc(ts: Any) -> float:
         return moment.timestamp()
     if isinstance(ts, bool):
         raise TypeError("a truth value is no time")
-    return float(ts)
+    seconds = float(ts)
+    if not math.isfinite(seconds):
+        raise ValueError("no time")
+    return seconds

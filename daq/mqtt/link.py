@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -24,11 +25,13 @@ from typing import Any, Self
 
 import aiomqtt
 
-from heft.daq.clock import HostClock, RealClock
+from heft.daq.bounded_json import bounded_text
+from heft.daq.clock import RealClock
 from heft.daq.config.broker import BrokerConfig
-from heft.daq.errors import ConfigError
 from heft.daq.mqtt import topics
+from heft.daq.mqtt.credentials import password_of, tls_of
 from heft.daq.mqtt.inbox import Inbox, IncomingEvent
+from heft.drivers.clock import Clock
 
 __all__ = ["Link"]
 
@@ -42,12 +45,15 @@ Handler = Callable[[IncomingEvent], None]
 class Link:
     """The link of one `role` of a cell (`session`, `payload`). No method waits.
 
-    `clock` is real time: a broker does not live in simulated time.
+    `clock` is real time: a broker does not live in simulated time. `utc_s` tells UTC [s] as it is now, also after the
+    clock of the host has been corrected.
     """
 
     FIRST_WAIT_NS = 250_000_000
     LONGEST_WAIT_NS = 15_000_000_000
     WAITING_EVENTS = 10_000
+    WAITING_MESSAGES = 1000  # that have arrived and were not looked at yet
+    TELL_NS = 10_000_000_000  # between two words about messages that are not believed
     GOODBYE_S = 1.0  # for what is left to be said
     CONNECT_S = 1.0  # a thread connects: nobody can interrupt it, and the program ends after it
     ANSWER_S = 5.0
@@ -58,12 +64,13 @@ class Link:
         cell: str,
         role: str,
         *,
-        clock: HostClock | None = None,
+        clock: Clock | None = None,
+        utc_s: Callable[[], float] = time.time,
         folder: Path = Path(),
     ) -> None:
         self._config, self._cell, self._role = config, cell, role
-        self._clock = clock or RealClock()
-        self._password = _password(config, folder)
+        self._clock, self._utc_s = clock or RealClock(), utc_s
+        self._password, self._tls = password_of(config, folder), tls_of(config, folder)
         self._online = topics.online(cell, role)
         self._handlers: dict[str, Handler] = {}
         self._inbox = Inbox(config.event_age_s)
@@ -76,6 +83,7 @@ class Link:
         self._settled = asyncio.Event()  # connected, or not: no attempt is under way
         self._away = False
         self._leaving = False
+        self._told_ns: dict[str, int] = {}  # when each reason for a refusal was last told of
         self.lost_events = 0
 
     @property
@@ -134,8 +142,13 @@ class Link:
     def _said(self, facts: Mapping[str, Any]) -> bytes:
         return json.dumps({"ts": self._utc_s(), **facts}, allow_nan=False).encode()
 
-    def _utc_s(self) -> float:
-        return (self._clock.now_ns() + self._clock.utc_offset_ns) * 1e-9
+    @property
+    def _hint(self) -> str:
+        return (
+            ""
+            if self._tls is None
+            else "; check host, ca, certificate and key of mqtt.tls, and the broker's log"
+        )
 
     @property
     def _where(self) -> str:
@@ -157,7 +170,11 @@ class Link:
                     await self._speak(client)
             except aiomqtt.MqttError as exc:
                 if not self._away:
-                    _log.warning("%s: %s; going on without it, and trying again", self._where, exc)
+                    text = "%s: %s; going on without it, and trying again%s"
+                    _log.warning(text, self._where, bounded_text(str(exc), 300), self._hint)
+                self._away = True
+            except Exception as exc:  # a link that has failed is made anew, whatever it was
+                _log.error("%s: internal error: %r; connecting again", self._where, exc)
                 self._away = True
             finally:
                 self._client = None
@@ -173,6 +190,8 @@ class Link:
             self._config.port,
             username=self._config.username,
             password=self._password,
+            tls_context=self._tls,
+            max_queued_incoming_messages=self.WAITING_MESSAGES,
             identifier=f"heft-{self._cell}-{self._role}",
             clean_session=False,
             will=aiomqtt.Will(self._online, json.dumps(gone), qos=1, retain=True),
@@ -196,8 +215,19 @@ class Link:
             done, _ = await asyncio.wait({listener, sender}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+        except aiomqtt.MqttError:
+            raise
+        except Exception:
+            await self._say_offline(client)  # it leaves in order, so the broker would not tell the last will
+            raise
         finally:
             await _end(listener, sender, again_s=0.05)
+
+    async def _say_offline(self, client: aiomqtt.Client) -> None:
+        said = self._said({"schema": "heft.online", "online": False})
+        with suppress(aiomqtt.MqttError, TimeoutError):
+            async with asyncio.timeout(self.GOODBYE_S):
+                await client.publish(self._online, said, qos=1, retain=True)
 
     async def _listen(self, client: aiomqtt.Client) -> None:
         async for message in client.messages:
@@ -206,11 +236,26 @@ class Link:
             handler = self._handlers.get(topic)
             if handler is None:
                 continue
-            verdict = self._inbox.judge(topic, payload, retained=message.retain, utc_s=self._utc_s())
-            if isinstance(verdict, str):
-                _log.info("%s: an event is not believed: %s", topic, verdict)
-            else:
-                handler(verdict)
+            try:
+                verdict = self._inbox.judge(topic, payload, retained=message.retain, utc_s=self._utc_s())
+                if isinstance(verdict, str):
+                    self._tell_refused(topic, verdict)
+                else:
+                    handler(verdict)
+            except Exception as exc:  # one message, whatever is in it, silences nothing
+                _log.error("%s: a message of %d bytes led to %r; ignored", topic, len(payload), exc)
+
+    def _tell_refused(self, topic: str, why: str) -> None:
+        """In the log, and with the retained state of being online; not for every message of a flood."""
+        now_ns = self._clock.now_ns()
+        if now_ns - self._told_ns.get(why, now_ns - self.TELL_NS) < self.TELL_NS:
+            return
+        self._told_ns[why] = now_ns
+        if self._leaving:
+            return
+        hint = "; compare the clocks of both hosts" if why in ("old", "early") else ""
+        _log.warning("%s: an event is not believed: %s (%d so far)%s", topic, why, self.refused[why], hint)
+        self.state(self._online, {"schema": "heft.online", "online": True, "refused": dict(self.refused)})
 
     async def _send(self, client: aiomqtt.Client) -> None:
         while True:
@@ -256,15 +301,3 @@ async def _end(*tasks: asyncio.Task[None], again_s: float) -> None:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=again_s)
     await asyncio.gather(*tasks, return_exceptions=True)  # what they raised has been heard
-
-
-def _password(config: BrokerConfig, folder: Path) -> str | None:
-    if config.password_file is None:
-        return None
-    path = folder / config.password_file
-    try:
-        return path.read_text(encoding="utf-8").splitlines()[0]
-    except (OSError, IndexError) as exc:
-        raise ConfigError(
-            f"{path}: mqtt.password_file cannot be read: {exc}; put the password there"
-        ) from exc

@@ -6,6 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Self
 
+from heft.daq.bounded_json import bounded_json
+from heft.drivers.typed import check_types
+
 __all__ = ["Extent"]
 
 
@@ -47,4 +50,6 @@ class Extent:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        return cls(**json.loads(text))
+        extent = cls(**bounded_json(text, most=10_000))
+        check_types(extent)
+        return extent

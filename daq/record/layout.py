@@ -18,6 +18,7 @@ __all__ = [
     "EVENT_TOPIC",
     "EXTENTS_NOTE",
     "FILE_NOTE",
+    "LOG_OFFSET_KEY",
     "SEGMENT_END",
     "SEGMENT_START",
     "STREAM_KEY",
@@ -72,6 +73,8 @@ STREAM_KEY = "stream"
 #: Metadata record that every recording begins with: software version and offset to UTC.
 FILE_NOTE = "heft"
 UTC_OFFSET_KEY = "utc_offset_ns"
+#: Key of the metadata of Heft's channels: log times are host times plus this [ns]; without it they are host times.
+LOG_OFFSET_KEY = "log_time_minus_host_time_ns"
 #: Metadata record that a whole recording ends with: per stream, how much of it there is.
 EXTENTS_NOTE = "heft.streams"
 #: MCAP has no checksum for metadata records; this key holds one.

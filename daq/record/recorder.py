@@ -20,6 +20,7 @@ import numpy as np
 from heft.daq.clock import HostClock
 from heft.daq.errors import RecordError
 from heft.daq.record import codec
+from heft.daq.record.viewer import NO_ROBOT, Viewer
 from heft.daq.record.writer import Writer
 from heft.drivers.block import Block
 from heft.drivers.stream import Stream
@@ -46,14 +47,18 @@ class Recorder:
 
     No method waits. A full queue, and a disk that cannot be written, raise RecordError: a sample is never
     dropped in silence. `capacity` is the number of Blocks that may wait for the writer. While more than half
-    of that wait, simulated time stands still: a session as fast as possible is slowed down, not failed.
+    of that wait, simulated time stands still: a session as fast as possible is slowed down, not failed. `viewer` is
+    what is written for viewers beside the truth.
     """
 
-    def __init__(self, path: Path, clock: HostClock, *, capacity: int = 4096) -> None:
+    def __init__(
+        self, path: Path, clock: HostClock, *, capacity: int = 4096, viewer: Viewer = NO_ROBOT
+    ) -> None:
         self._final = Path(path)
         self._partial = self._final.with_name(self._final.name + ".partial")
         self._clock = clock
         self._capacity = capacity
+        self._viewer = viewer
         self._queue: deque[Callable[[], object] | None] = deque()
         self._wake = Event()
         self._refused: dict[str, int] = {}
@@ -61,7 +66,7 @@ class Recorder:
         self._throttling = False
         self._failure: RecordError | None = None
         self._failure_raised = False
-        self._renamed = False
+        self._renamed = self._deleted = False
         self._open = False
         self._flush_due = time.monotonic() + FLUSH_S
         self._writer: Writer
@@ -70,13 +75,16 @@ class Recorder:
 
     @property
     def path(self) -> Path:
-        """Where the recording is: with `.partial` until it is whole."""
+        """Where the recording is, or was if it was deleted meanwhile: with `.partial` until it is whole."""
         return self._final if self._renamed else self._partial
 
     @property
     def counts(self) -> dict[str, int]:
-        """Samples in the file per stream; up to the last flush while recording, all of them afterwards."""
-        return dict(self._writer.counts)
+        """Samples in the file per stream; up to the last flush while recording, all of them afterwards.
+
+        None of them where the file has been deleted.
+        """
+        return dict.fromkeys(self._writer.counts, 0) if self._deleted else dict(self._writer.counts)
 
     async def __aenter__(self) -> Self:
         for path in (self._final, self._partial):
@@ -86,7 +94,7 @@ class Recorder:
             self._final.parent.mkdir(parents=True, exist_ok=True)
             with ExitStack() as stack:
                 raw = stack.enter_context(open(self._partial, "xb", buffering=0))  # noqa: ASYNC230 - once
-                self._writer = Writer(raw, self._clock.utc_offset_ns)
+                self._writer = Writer(raw, self._clock.utc_offset_ns, self._viewer)
                 stack.pop_all()  # from here on the thread closes it
         except OSError as exc:
             raise self._error(exc) from exc
@@ -180,6 +188,7 @@ class Recorder:
                     self._wake.clear()
                 self._writer.finish()
                 os.fsync(raw.fileno())
+                self._check_place(raw.fileno())
             self._rename()
         except Exception as exc:
             self._failure = self._error(exc)
@@ -193,6 +202,7 @@ class Recorder:
             if time.monotonic() >= self._flush_due:
                 if self._writer.flush():
                     os.fdatasync(descriptor)
+                self._check_place(descriptor)
                 self._flush_due = time.monotonic() + FLUSH_S
             if self._throttling and len(self._queue) <= self._capacity // 4:
                 self._throttling = False
@@ -203,6 +213,23 @@ class Recorder:
             if job is None:
                 return False
             job()
+
+    def _check_place(self, descriptor: int) -> None:
+        """RecordError where the file that is written is no longer found under its name."""
+        here = os.fstat(descriptor)
+        if here.st_nlink == 0:
+            self._deleted = True
+            raise RecordError(
+                f"{self._partial}: was deleted while it was written, and with it all that was recorded; "
+                "leave the folder alone until the session has ended"
+            )
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(self._partial), here):
+                return
+        raise RecordError(
+            f"{self._partial}: was moved away while it was written; it can be read where it is now, "
+            "up to here; leave the folder alone until the session has ended"
+        )
 
     def _rename(self) -> None:
         """The file is whole: give it its name, and make sure that the name lasts."""

@@ -7,7 +7,7 @@ A stream with forces or torques about x, y, z becomes WrenchStamped. Every other
 goes by its unit to `position` (rad, m), `velocity` (rad/s, m/s) or `effort` (N m, N, A) of the element it is
 `of`; a second column with the same place has none, and is in the Blocks alone. A stream of which nothing has
 a place (temperatures) becomes elements named after the columns, with the values in `position`.
-`header.stamp` is host time; numbers are SI; what is missing or not valid is NaN.
+`header.stamp` is UTC; numbers are SI; what is missing or not valid is NaN.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 from heft.drivers.stream import Column, Stream
 
-__all__ = ["Standard", "standard"]
+__all__ = ["HEADER_TEXT", "RULE", "Image", "Standard", "standard"]
 
 # ROS 2 message definitions that viewers know, as the text of MCAP schemas with encoding `ros2msg`.
-_RULE = "=" * 80
+RULE = "=" * 80
 
-_HEADER = f"""\
-{_RULE}
+HEADER_TEXT = f"""\
+{RULE}
 MSG: std_msgs/Header
 builtin_interfaces/Time stamp
 string frame_id
-{_RULE}
+{RULE}
 MSG: builtin_interfaces/Time
 int32 sec
 uint32 nanosec
@@ -45,17 +45,17 @@ string[] name
 float64[] position
 float64[] velocity
 float64[] effort
-{_HEADER}"""
+{HEADER_TEXT}"""
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 WRENCH_TEXT = f"""\
 std_msgs/Header header
 geometry_msgs/Wrench wrench
-{_HEADER}{_RULE}
+{HEADER_TEXT}{RULE}
 MSG: geometry_msgs/Wrench
 geometry_msgs/Vector3 force
 geometry_msgs/Vector3 torque
-{_RULE}
+{RULE}
 MSG: geometry_msgs/Vector3
 float64 x
 float64 y
@@ -74,14 +74,21 @@ _ARRAY_OF_UNIT = {
 _ABSENT = -1  # no column: NaN
 
 
-class _Image:
+class Image:
     """CDR bytes under construction: little-endian, numbers aligned to their size after the first 4 bytes."""
 
-    def __init__(self, frame: str) -> None:
+    def __init__(self) -> None:
         self.data = bytearray(b"\x00\x01\x00\x00")
-        self.names = ["sec", "nanosec"]
-        self.formats: list[Any] = ["<i4", "<u4"]
-        self.offsets = [4, 8]
+        self.names: list[str] = []
+        self.formats: list[Any] = []
+        self.offsets: list[int] = []
+
+    def header(self, frame: str, suffix: str = "") -> None:
+        """A std_msgs/Header; its stamp is filled in as `sec` and `nanosec`, with a suffix where there are several."""
+        self.align(4)
+        self.names += [f"sec{suffix}", f"nanosec{suffix}"]
+        self.formats += ["<i4", "<u4"]
+        self.offsets += [len(self.data), len(self.data) + 4]
         self.data += bytes(8)
         self.string(frame)
 
@@ -132,11 +139,11 @@ class Standard:
     fields: dict[str, NDArray[np.intp]]
     metadata: dict[str, str]
 
-    def pack(self, host_ns: NDArray[np.int64], si: NDArray[np.float64]) -> NDArray[np.uint8]:
+    def pack(self, utc_ns: NDArray[np.int64], si: NDArray[np.float64]) -> NDArray[np.uint8]:
         """N messages, one per row: shape (N, length of a message), from times (N,) and SI values (N, k)."""
-        n = len(host_ns)
+        n = len(utc_ns)
         rows = np.frombuffer(bytearray(self.image) * n, self.dtype)
-        rows["sec"], rows["nanosec"] = np.divmod(host_ns, 1_000_000_000)
+        rows["sec"], rows["nanosec"] = np.divmod(utc_ns, 1_000_000_000)
         with_absent = np.column_stack((si, np.full(n, np.nan)))  # the last column is what `_ABSENT` finds
         for name, columns in self.fields.items():
             rows[name] = with_absent[:, columns]
@@ -153,7 +160,8 @@ def standard(stream: Stream) -> Standard:
 
 
 def _wrench(stream: Stream, columns: Sequence[int]) -> Standard:
-    image = _Image(stream.frame or "")
+    image = Image()
+    image.header(stream.frame or "")
     image.numbers("wrench", 6)
     return Standard(
         WRENCH,
@@ -176,7 +184,8 @@ def _joint_state(stream: Stream) -> Standard:
     if not names:
         names = [c.name for c in stream.columns]
         places["position"] = {name: i for i, name in enumerate(names)}
-    image = _Image(stream.frame or "")
+    image = Image()
+    image.header(stream.frame or "")
     image.count(len(names))
     for name in names:
         image.string(name)

@@ -11,15 +11,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heft.daq.errors import RecordError
 from heft.daq.record import codec, layout
 from heft.daq.record.chunk import Chunk
 from heft.daq.record.extent import Extent
 from heft.daq.record.file import McapFile, Raw
+from heft.daq.record.robot_messages import RobotMessages
 from heft.daq.record.standard import Standard, standard
+from heft.daq.record.viewer import NO_ROBOT, Thinning, Viewer
 from heft.drivers.block import Block
 from heft.drivers.stream import Stream
 
@@ -44,6 +48,19 @@ class _Section:
         self.chunk = Chunk(self.definitions)
 
 
+class _Rows(NamedTuple):
+    """Samples for viewers: sequence numbers (N,), host times (N,) [ns], values and validity (N, k)."""
+
+    sequence: NDArray[np.int64]
+    host_ns: NDArray[np.int64]
+    values: NDArray[Any]
+    validity: NDArray[np.uint8]
+
+    def taken(self, places: NDArray[np.intp]) -> _Rows:
+        """Some of them."""
+        return _Rows(self.sequence[places], self.host_ns[places], self.values[places], self.validity[places])
+
+
 @dataclass(slots=True)
 class _Entry:
     """A stream: its section and channel of Blocks, its channel and form of standard messages, how much so far."""
@@ -51,17 +68,24 @@ class _Entry:
     stream: Stream
     section: _Section
     blocks: int
-    standard: int
-    messages: Standard
+    standard: int = 0
+    messages: Standard | None = None  # none are written
+    thinning: Thinning | None = None  # all are written
     extent: Extent = field(default_factory=Extent)
-    unpacked: list[Block] = field(default_factory=list)  # their standard messages are still to be packed
+    unpacked: list[_Rows] = field(default_factory=list)  # their standard messages are still to be packed
 
 
 class Writer:
-    """Writes one recording into an unbuffered file. Used from one thread at a time."""
+    """Writes one recording into an unbuffered file. Used from one thread at a time.
 
-    def __init__(self, raw: Raw, utc_offset_ns: int) -> None:
+    Log times and stamps of standard messages are UTC: host times plus `utc_offset_ns`. What Blocks and events say are
+    host times.
+    """
+
+    def __init__(self, raw: Raw, utc_offset_ns: int, viewer: Viewer = NO_ROBOT) -> None:
         software = _software()
+        self._utc_offset_ns, self._viewer = utc_offset_ns, viewer
+        self._log_offset = {layout.LOG_OFFSET_KEY: str(utc_offset_ns)}
         self.counts: dict[str, int] = {}  # samples in complete chunks, per stream
         self._file = McapFile(raw, f"heft/{software}")
         self._events, self._display = _Section(), _Section()
@@ -73,8 +97,9 @@ class Writer:
         schema, definition = self._schema(
             layout.EVENT_SCHEMA, "jsonschema", layout.EVENT_SCHEMA_TEXT.encode()
         )
-        self._event_channel, record = self._file.channel(layout.EVENT_TOPIC, "json", schema, {})
+        self._event_channel, record = self._file.channel(layout.EVENT_TOPIC, "json", schema, self._log_offset)
         self._events.define(definition + record)
+        self._robot = RobotMessages(viewer, self._display_channel)
 
     def describe(self, stream: Stream) -> None:
         """Open the channels of a stream; the same stream may be described again."""
@@ -90,17 +115,18 @@ class Writer:
         schema, definition = self._schema(
             layout.BLOCK_SCHEMA, layout.BLOCK_SCHEMA_ENCODING, layout.BLOCK_SCHEMA_TEXT.encode()
         )
-        metadata = {layout.STREAM_KEY: json.dumps(stream.to_dict())}
+        metadata = {layout.STREAM_KEY: json.dumps(stream.to_dict()), **self._log_offset}
         topic = layout.block_topic(stream.name)
         blocks, record = self._file.channel(topic, layout.BLOCK_ENCODING, schema, metadata)
         section.define(definition + record)
         self._events.define(definition + record)  # a stream that stays silent is defined there
-        messages = standard(stream)
-        schema, definition = self._schema(messages.schema, "ros2msg", messages.text.encode())
-        topic = layout.standard_topic(stream.name)
-        display, record = self._file.channel(topic, "cdr", schema, messages.metadata)
-        self._display.define(definition + record)
-        self._entries[stream.name] = _Entry(stream, section, blocks, display, messages)
+        entry = self._entries[stream.name] = _Entry(stream, section, blocks)
+        if self._viewer.copies:
+            messages = entry.messages = standard(stream)
+            topic = layout.standard_topic(stream.name)
+            entry.standard = self._display_channel(topic, messages.schema, messages.text, messages.metadata)
+            entry.thinning = None if self._viewer.most_hz is None else Thinning(self._viewer.most_hz)
+        self._robot.describe(stream)
         self.counts[stream.name] = 0
 
     def block(self, block: Block, data: bytes | None = None) -> None:
@@ -114,22 +140,36 @@ class Writer:
             return
         entry = self._entries[block.stream.name]
         first_ns, last_ns = int(np.minimum.reduce(block.host_ns)), int(np.maximum.reduce(block.host_ns))
-        entry.section.chunk.add(entry.blocks, block.sequence, last_ns, first_ns, data or codec.encode(block))
+        log = self._utc_offset_ns
+        entry.section.chunk.add(
+            entry.blocks, block.sequence, last_ns + log, first_ns + log, data or codec.encode(block)
+        )
         entry.extent.grow(samples, first_ns, last_ns)
         self._close_if_full(entry)
-        entry.unpacked.append(block)
-        self._unpacked_bytes += samples * len(entry.messages.image)
+        size = 0 if entry.messages is None else len(entry.messages.image)
+        if not size and not self._robot.follows(block.stream):
+            return
+        rows = _Rows(
+            np.arange(block.sequence, block.next_sequence), block.host_ns, block.values, block.validity
+        )
+        if entry.thinning is not None:
+            chosen = np.flatnonzero(entry.thinning.chosen(block.host_ns))
+            rows = rows.taken(chosen)
+        if len(rows.host_ns):
+            entry.unpacked.append(rows)
+            self._unpacked_bytes += len(rows.host_ns) * (size or block.values.itemsize * block.stream.width)
         if self._unpacked_bytes >= CHUNK_BYTES:
             self._close_display()
 
     def event(self, t_ns: int, facts: str) -> None:
         """Add an event at host time `t_ns`; `facts` is its JSON text."""
-        self._events.chunk.add(self._event_channel, self._event_count, t_ns, t_ns, facts.encode())
+        log_ns = t_ns + self._utc_offset_ns
+        self._events.chunk.add(self._event_channel, self._event_count, log_ns, log_ns, facts.encode())
         self._event_count += 1
 
     def attach(self, name: str, media_type: str, log_ns: int, data: bytes) -> None:
-        """Add a file."""
-        self._file.attachment(name, media_type, log_ns, data)
+        """Add a file, at host time `log_ns`."""
+        self._file.attachment(name, media_type, log_ns + self._utc_offset_ns, data)
 
     def note(self, name: str, entries: Mapping[str, str]) -> None:
         """Add a metadata record, with a checksum."""
@@ -169,18 +209,30 @@ class Writer:
 
     def _close_display(self) -> None:
         for entry in self._entries.values():
-            blocks, entry.unpacked = entry.unpacked, []
-            if not blocks:
+            parts, entry.unpacked = entry.unpacked, []
+            if not parts:
                 continue
-            host_ns = np.concatenate([b.host_ns for b in blocks])
-            values = np.concatenate([b.values for b in blocks])
-            validity = np.concatenate([b.validity for b in blocks])
-            sequence = np.concatenate([np.arange(b.sequence, b.next_sequence) for b in blocks])
-            si = Block(entry.stream, 0, host_ns, values, validity).si
-            rows = entry.messages.pack(host_ns, si)
-            self._display.chunk.add_rows(entry.standard, sequence, host_ns, rows)
+            rows = _Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+            utc_ns = rows.host_ns + self._utc_offset_ns
+            for channel, at_ns, packed in self._robot.messages(
+                entry.stream, utc_ns, rows.values, rows.validity
+            ):
+                self._display.chunk.add_rows(channel, np.arange(len(at_ns)), at_ns, packed)
+            if entry.messages is not None:
+                si = Block(entry.stream, 0, utc_ns, rows.values, rows.validity).si
+                self._display.chunk.add_rows(
+                    entry.standard, rows.sequence, utc_ns, entry.messages.pack(utc_ns, si)
+                )
         self._unpacked_bytes = 0
-        self._close(self._display)
+        if self._display.chunk:
+            self._close(self._display)
+
+    def _display_channel(self, topic: str, schema: str, text: str, metadata: Mapping[str, str]) -> int:
+        """A channel of standard messages."""
+        number, definition = self._schema(schema, "ros2msg", text.encode())
+        channel, record = self._file.channel(topic, "cdr", number, dict(metadata))
+        self._display.define(definition + record)
+        return channel
 
     def _schema(self, name: str, encoding: str, data: bytes) -> tuple[int, bytes]:
         """Number and record of a schema, made once. A section may define it several times: alike, as MCAP asks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import BinaryIO
 
@@ -16,7 +16,7 @@ from mcap.records import AttachmentIndex, Channel, Metadata, MetadataIndex
 from heft.daq.record import layout
 from heft.daq.record.extent import Extent
 from heft.daq.record.file import MAGIC
-from heft.daq.recording.chunks import RECORD, ChunkEntry, DamageError
+from heft.daq.recording.chunks import RECORD, ChunkEntry, DamageError, log_offset_ns, read_at, read_channel
 from heft.daq.recording.recovery import DamagedChunk
 
 __all__ = ["Contents", "read_attachment", "read_index", "read_metadata"]
@@ -50,13 +50,20 @@ class Contents:
 
 def read_index(file: BinaryIO, size: int) -> Contents:
     """The contents by the summary at the end of the file; DamageError if it is missing or not as written."""
+    try:
+        return _read_index(file, size)
+    except (McapError, struct.error, ValueError, KeyError, TypeError, OverflowError, MemoryError) as exc:
+        raise DamageError(f"the index cannot be read ({exc})") from exc
+
+
+def _read_index(file: BinaryIO, size: int) -> Contents:
     contents = Contents(complete=True, surveyed=False)
     metadata: list[MetadataIndex] = []
     for opcode, body in _summary(file, size):
         stream = ReadDataStream(BytesIO(body))
         match opcode:
             case Opcode.CHANNEL:
-                channel = Channel.read(stream)
+                channel = read_channel(body)
                 contents.channels[channel.id] = channel
             case Opcode.CHUNK_INDEX:
                 contents.chunks.append(_entry(body))
@@ -65,9 +72,14 @@ def read_index(file: BinaryIO, size: int) -> Contents:
                 contents.attachments[attachment.name] = (attachment.offset, attachment.length)
             case Opcode.METADATA_INDEX:
                 metadata.append(MetadataIndex.read(stream))
+    offset_ns = log_offset_ns(contents.channels)
+    contents.chunks = [
+        replace(entry, start_ns=entry.start_ns - offset_ns, end_ns=entry.end_ns - offset_ns)
+        for entry in contents.chunks
+    ]
     for index in metadata:
         try:
-            contents.metadata[index.name] = read_metadata(_read(file, index.offset, index.length))[1]
+            contents.metadata[index.name] = read_metadata(read_at(file, index.offset, index.length))[1]
         except DamageError as exc:
             contents.notes.append(f"the note {index.name!r} at byte {index.offset} is damaged: {exc}")
     extents = contents.metadata.get(layout.EXTENTS_NOTE)
@@ -84,13 +96,13 @@ def _summary(file: BinaryIO, size: int) -> list[tuple[int, bytes]]:
     tail = _FOOTER.size + len(MAGIC)
     if size < tail + len(MAGIC):
         raise DamageError("the file was not finished")
-    end = _read(file, size - tail, tail)
+    end = read_at(file, size - tail, tail)
     opcode, length, start, _, crc = _FOOTER.unpack_from(end)
     if not end.endswith(MAGIC) or opcode != Opcode.FOOTER or length != _FOOTER.size - RECORD.size:
         raise DamageError("the file was not finished")
     if not len(MAGIC) <= start <= size - tail:
         raise DamageError(f"the index begins at byte {start} of {size}" if start else "there is no index")
-    data = _read(file, start, size - tail - start)
+    data = read_at(file, start, size - tail - start)
     if zlib.crc32(data + end[: _FOOTER.size - 4]) != crc:
         raise DamageError("the index does not have the CRC that was written")
     records, at = [], 0
@@ -115,12 +127,12 @@ def _entry(body: bytes) -> ChunkEntry:
 
 def read_metadata(record: bytes) -> tuple[str, dict[str, str]]:
     """Name and entries of a metadata record, or DamageError: only those with Heft's checksum are believed."""
-    opcode, length = RECORD.unpack_from(record)
+    opcode, length = RECORD.unpack_from(record.ljust(RECORD.size, b"\0"))
     if opcode != Opcode.METADATA or RECORD.size + length != len(record):
         raise DamageError("it is not a metadata record")
     try:
         metadata = Metadata.read(ReadDataStream(BytesIO(record[RECORD.size :])))
-    except (McapError, struct.error, UnicodeDecodeError) as exc:
+    except (McapError, struct.error, ValueError, OverflowError, MemoryError) as exc:
         raise DamageError(f"it cannot be read ({exc})") from exc
     entries = metadata.metadata
     if layout.CHECKSUM_KEY not in entries:
@@ -132,22 +144,17 @@ def read_metadata(record: bytes) -> tuple[str, dict[str, str]]:
 
 def read_attachment(record: bytes) -> tuple[str, bytes]:
     """Name and data of an attachment record, or DamageError."""
-    opcode, length = RECORD.unpack_from(record)
+    opcode, length = RECORD.unpack_from(record.ljust(RECORD.size, b"\0"))
     body = record[RECORD.size :]
     if opcode != Opcode.ATTACHMENT or length != len(body) or length < _ATTACHMENT.size + 16:
         raise DamageError("it is not an attachment")
     if zlib.crc32(body[:-4]) != int.from_bytes(body[-4:], "little"):
         raise DamageError("its CRC is not the one that was written")
-    stream = ReadDataStream(BytesIO(body))
-    stream.read(16)
-    name = stream.read_prefixed_string()
-    stream.read_prefixed_string()
-    return name, stream.read(stream.read8())
-
-
-def _read(file: BinaryIO, offset: int, length: int) -> bytes:
-    file.seek(offset)
-    data = file.read(length)
-    if len(data) < length:
-        raise DamageError(f"the file ends {length - len(data)} bytes too early")
-    return data
+    try:
+        stream = ReadDataStream(BytesIO(body))
+        stream.read(16)
+        name = stream.read_prefixed_string()
+        stream.read_prefixed_string()
+        return name, stream.read(stream.read8())
+    except (McapError, struct.error, ValueError, OverflowError, MemoryError) as exc:
+        raise DamageError(f"it cannot be read ({exc})") from exc

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import RecordingError
 from heft.daq.record import layout
 
 __all__ = ["Event", "Segment", "segments"]
+
+MOST_BYTES = 1 << 20  # of an event
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Event:
     @classmethod
     def from_json(cls, data: bytes) -> Event:
         try:
-            facts = json.loads(data)
+            facts = bounded_json(data, most=MOST_BYTES)
             return cls(int(facts.pop("t_ns")), str(facts.pop("name")), facts)
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
             raise RecordingError(f"an event of the recording cannot be read: {data[:80]!r}") from exc

@@ -14,21 +14,34 @@ from typing import BinaryIO, Self
 import numpy as np
 from mcap.exceptions import McapError
 
+from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import RecordingError
 from heft.daq.record import layout
 from heft.daq.record.codec import decode, decode_rows, decode_runs
 from heft.daq.record.extent import Extent
 from heft.daq.record.file import MAGIC
-from heft.daq.recording.chunks import ChunkEntry, DamageError, Encoded, messages, survey, uniform, unpack
+from heft.daq.recording.chunks import (
+    ChunkEntry,
+    DamageError,
+    Encoded,
+    log_offset_ns,
+    messages,
+    read_at,
+    survey,
+    uniform,
+    unpack,
+)
 from heft.daq.recording.columns import NO_TIME, Columns
 from heft.daq.recording.contents import Contents, read_attachment, read_index
 from heft.daq.recording.event import Event, Segment, segments
 from heft.daq.recording.recovery import DamagedChunk, Recovery
 from heft.daq.recording.scan import scan
 from heft.drivers.block import Block
-from heft.drivers.stream import Stream
+from heft.drivers.stream import Role, Stream
 
 __all__ = ["Recording"]
+
+MOST_DESCRIPTION = 1 << 20  # bytes of what a channel says of its stream
 
 
 class Recording:
@@ -56,6 +69,7 @@ class Recording:
             elif channel.topic == layout.EVENT_TOPIC:
                 self._event_channel = number
         self.streams: Mapping[str, Stream] = streams
+        self._log_offset_ns = log_offset_ns(contents.channels)
         self._part: tuple[int, int, int] | None = None  # host times of segments, and samples around them [ns]
 
     @classmethod
@@ -76,7 +90,7 @@ class Recording:
             if layout.FILE_NOTE not in contents.metadata and contents.chunks and not contents.damaged:
                 raise RecordingError(
                     f"{path}: an MCAP file without Heft's channels ({layout.BLOCK_PREFIX}...); "
-                    "read its signals into arrays, and identify from those (`Dataset.from_arrays`)"
+                    "`heft import` makes a recording of it"
                 )
             raise RecordingError(
                 f"{path}: nothing could be recovered: it holds no whole chunk of a recording; record again"
@@ -94,9 +108,15 @@ class Recording:
             with self.path.open("rb") as file:
                 for entry in contents.chunks:
                     data = self._unpack(file, entry)
-                    if data is not None:
-                        for name, extent in survey(data, contents.channels).extents.items():
-                            extents[name].merge(extent)
+                    if data is None:
+                        continue
+                    try:
+                        found = survey(data, contents.channels).extents
+                    except DamageError as exc:
+                        self._enter_damage(entry, exc)
+                        continue
+                    for name, extent in found.items():
+                        extents.setdefault(name, Extent()).merge(extent)
             for name in self.attachments:
                 try:
                     self.attachment(name)
@@ -140,14 +160,14 @@ class Recording:
         """A stream's Blocks in one of its chunks, as they stand there; none where it is damaged."""
         with self.path.open("rb") as file:
             data = self._unpack(file, entry)
-        return [] if data is None else list(_messages(data, self._channels[name]))
+        return [] if data is None else list(self._encoded(data, self._channels[name]))
 
     @property
     def event_texts(self) -> Iterator[Encoded]:
         """Events as they stand in the file, JSON texts, in its order."""
         if self._event_channel is not None:
             for data in self._read(self._event_channel, None, None):
-                yield from _messages(data, self._event_channel)
+                yield from self._encoded(data, self._event_channel)
 
     def columns(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Columns:
         """All samples of a stream (with `start_ns <= host time < end_ns`) as arrays."""
@@ -165,7 +185,7 @@ class Recording:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Parts of the session with a purpose, in the order of their starts."""
-        found = segments(self.events, self.span_ns[1])
+        found = segments(self.events, self._measured_until_ns)
         if self._part is None:
             return found
         first_ns, last_ns, _ = self._part
@@ -174,6 +194,13 @@ class Recording:
             for s in found
             if s.start_ns < last_ns and s.end_ns > first_ns
         )
+
+    @property
+    def _measured_until_ns(self) -> int:
+        """Host time of the last sample [ns]; setpoints do not count: they are sent ahead, after a stop in vain."""
+        sent = {name for name, stream in self.streams.items() if stream.role is Role.SENT}
+        extents = [extent for name, extent in self._contents.extents.items() if name not in sent]
+        return max((extent.last_ns for extent in extents if extent.blocks), default=self.span_ns[1])
 
     @property
     def metadata(self) -> Mapping[str, Mapping[str, str]]:
@@ -195,9 +222,8 @@ class Recording:
             raise RecordingError(f"{self.path}: no attached file {name!r}; there are: {known}")
         offset, length = self._contents.attachments[name]
         with self.path.open("rb") as file:
-            file.seek(offset)
             try:
-                return read_attachment(file.read(length))[1]
+                return read_attachment(read_at(file, offset, length))[1]
             except DamageError as exc:
                 raise RecordingError(
                     f"{self.path}: the attached file {name!r} at byte {offset} is damaged: {exc}"
@@ -274,7 +300,7 @@ class Recording:
     def _messages(self, name: str, start_ns: int | None, end_ns: int | None) -> Iterator[bytes]:
         """Blocks of a stream, encoded, from the chunks that may have samples in an interval."""
         for data in self._read(self._channels[name], start_ns, self._latest(name, end_ns)):
-            yield from (message.data for message in _messages(data, self._channels[name]))
+            yield from (message.data for message in self._encoded(data, self._channels[name]))
 
     def _runs(self, name: str, start_ns: int | None, end_ns: int | None) -> Iterator[Block]:
         """The same as Blocks, those joined that continue each other in a chunk."""
@@ -284,7 +310,7 @@ class Recording:
             if rows is not None:
                 yield from decode_rows(rows, stream)
             else:
-                yield from decode_runs((message.data for message in _messages(data, channel)), stream)
+                yield from decode_runs((message.data for message in self._encoded(data, channel)), stream)
 
     def _latest(self, name: str, end_ns: int | None) -> int | None:
         """A Block is logged at its last sample, and may begin earlier by the length of the longest one."""
@@ -303,16 +329,24 @@ class Recording:
                     if data is not None:
                         yield data
 
+    def _encoded(self, data: bytes, channel: int) -> Iterator[Encoded]:
+        """Messages of a channel in an unpacked chunk, at host times."""
+        offset_ns = self._log_offset_ns
+        return (Encoded(m.log_ns, data[m.start : m.end]) for m in messages(data, channel, offset_ns))
+
     def _unpack(self, file: BinaryIO, entry: ChunkEntry) -> bytes | None:
         """A chunk's records; None, and entered as damaged, where they are not what was written."""
         try:
             return unpack(file, entry)
         except DamageError as exc:
-            streams = tuple(name for name, number in self._channels.items() if number in entry.channels)
-            self._damaged[entry.offset] = DamagedChunk(
-                entry.offset, str(exc), entry.start_ns, entry.end_ns, streams
-            )
+            self._enter_damage(entry, exc)
             return None
+
+    def _enter_damage(self, entry: ChunkEntry, exc: DamageError) -> None:
+        streams = tuple(name for name, number in self._channels.items() if number in entry.channels)
+        self._damaged[entry.offset] = DamagedChunk(
+            entry.offset, str(exc), entry.start_ns, entry.end_ns, streams
+        )
 
 
 def _contents(path: Path, file: BinaryIO) -> Contents:
@@ -320,7 +354,9 @@ def _contents(path: Path, file: BinaryIO) -> Contents:
     if size == 0:
         raise RecordingError(f"{path}: the file is empty; the recorder was stopped before it wrote anything")
     if file.read(len(MAGIC)) != MAGIC:
-        raise RecordingError(f"{path}: not an MCAP file: it does not begin with {MAGIC!r}")
+        raise RecordingError(
+            f"{path}: not an MCAP file: it does not begin with {MAGIC!r}; `heft import` reads other files"
+        )
     try:
         return read_index(file, size)
     except DamageError as exc:
@@ -330,15 +366,10 @@ def _contents(path: Path, file: BinaryIO) -> Contents:
         return contents
 
 
-def _messages(data: bytes, channel: int) -> Iterator[Encoded]:
-    """Of a channel, in an unpacked chunk."""
-    return (Encoded(m.log_ns, data[m.start : m.end]) for m in messages(data, channel))
-
-
 def _stream(path: Path, topic: str, metadata: Mapping[str, str]) -> Stream:
     try:
-        stream = Stream.from_dict(json.loads(metadata[layout.STREAM_KEY]))
-    except (ValueError, KeyError, TypeError) as exc:
+        stream = Stream.from_dict(bounded_json(metadata[layout.STREAM_KEY], most=MOST_DESCRIPTION))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise RecordingError(f"{path}: {topic}: its description of the stream cannot be read: {exc}") from exc
     if layout.block_topic(stream.name) != topic:
         raise RecordingError(f"{path}: {topic}: describes another stream, {stream.name!r}")

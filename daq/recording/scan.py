@@ -18,7 +18,16 @@ from mcap.opcode import Opcode
 
 from heft.daq.record.extent import Extent
 from heft.daq.record.file import MAGIC
-from heft.daq.recording.chunks import CHUNK, RECORD, DamageError, entry_at, survey, unpack
+from heft.daq.recording.chunks import (
+    CHUNK,
+    RECORD,
+    DamageError,
+    entry_at,
+    log_offset_ns,
+    read_at,
+    survey,
+    unpack,
+)
 from heft.daq.recording.contents import Contents, read_attachment, read_metadata
 from heft.daq.recording.recovery import DamagedChunk
 
@@ -98,7 +107,7 @@ def _take(contents: Contents, file: BinaryIO, opcode: int, at: int, end: int) ->
             return _take_chunk(contents, file, at, end)
         case Opcode.ATTACHMENT:
             try:
-                name, _ = read_attachment(_read(file, at, end - at))
+                name, _ = read_attachment(read_at(file, at, end - at))
             except DamageError as exc:
                 contents.notes.append(f"the attachment at byte {at} is damaged: {exc}")
                 return False
@@ -106,7 +115,7 @@ def _take(contents: Contents, file: BinaryIO, opcode: int, at: int, end: int) ->
             return True
         case Opcode.METADATA:
             try:
-                name, entries = read_metadata(_read(file, at, end - at))
+                name, entries = read_metadata(read_at(file, at, end - at))
             except DamageError as exc:
                 contents.notes.append(f"the note at byte {at} is damaged: {exc}")
                 return False
@@ -123,7 +132,10 @@ def _take_chunk(contents: Contents, file: BinaryIO, at: int, end: int) -> bool:
     try:
         found = survey(unpack(file, entry), contents.channels)
     except DamageError as exc:
-        contents.damaged.append(DamagedChunk(at, str(exc), entry.start_ns, entry.end_ns))
+        offset_ns = log_offset_ns(contents.channels)
+        contents.damaged.append(
+            DamagedChunk(at, str(exc), entry.start_ns - offset_ns, entry.end_ns - offset_ns)
+        )
         return False
     contents.channels |= found.defined
     contents.chunks.append(

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from heft.daq.bus.endpoint import Endpoints
 from heft.daq.bus.runtime import announced
@@ -27,6 +27,7 @@ from heft.daq.config.rig import RigConfig
 from heft.daq.config.session import WatchConfig
 from heft.daq.errors import CheckError, RemoteError, SafetyStop
 from heft.daq.motion.arm import Arm
+from heft.daq.motion.judge import SetpointJudge
 from heft.daq.motion.sent import sent_block, sent_stream
 from heft.daq.motion.state import State, StateMachine
 from heft.daq.motion.watch import Watch
@@ -36,9 +37,10 @@ from heft.daq.session.ledger import Ledger
 from heft.daq.session.motion_control import MotionControl
 from heft.daq.session.progress import Progress
 from heft.daq.session.sink import Sink, Sinks
+from heft.daq.trajectory.checks import Check
 from heft.drivers.block import Block
 from heft.drivers.driver import Driver
-from heft.drivers.errors import DeviceLost, HeftError
+from heft.drivers.errors import DeviceFault, DeviceLost, HeftError
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Stream
 
@@ -68,7 +70,11 @@ class Acquisition(ABC):
     bounds    of the watch over every sample
     moves     whether the rig's arm may be moved
     sinks     in the order in which they are served
+    checks    of every setpoint that arrives, on top of the limits (torque)
     """
+
+    #: Whether its motions may be paused.
+    PAUSABLE: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -82,12 +88,14 @@ class Acquisition(ABC):
         bounds: WatchConfig,
         moves: bool,
         sinks: Sequence[Sink],
+        checks: Sequence[Check] = (),
     ) -> None:
-        self.rig = Rig(config, clock, seed)
+        self.rig = Rig(config, clock, seed, name=name)
         self._name, self._clock, self._endpoints, self._bounds = name, clock, endpoints, bounds
         self._sinks = Sinks(sinks, self._blame)
         self._ledger, self._progress = Ledger(), Progress()
-        self._watch = Watch(config.robot.joints, bounds, config.robot.motor_coupling)
+        limits = config.limits
+        self._watch = Watch(config.robot.joints, bounds, config.robot.motor_coupling, limits.brakes)
         self._machine = StateMachine(self._on_state)
         actuators = {actuator.name: actuator for actuator in self.rig.actuators}
         arm = Arm(config, actuators, clock) if moves and actuators else None
@@ -97,11 +105,18 @@ class Acquisition(ABC):
             arm,
             clock,
             endpoints.control,
+            outside=endpoints.outside.get("control"),
             state=lambda: self.state,
+            judge=SetpointJudge(limits, rate_hz, checks),
             on_sent=self._on_sent,
+            on_refused=self._blame,
+            on_paused=self._on_paused,
+            on_resumed=self._on_resumed,
+            pausable=self.PAUSABLE,
             before=self._check_stop,
         )
         self._end: End | None = None  # as asked for
+        self._before_pause = State.ARMED
         self._lost: set[str] = set()  # devices that fell silent
         self._interruptible: asyncio.Task[Any] | None = None
 
@@ -161,10 +176,14 @@ class Acquisition(ABC):
         self._interruptible = asyncio.current_task()
         try:
             self._check_stop()
-            listener = await stack.enter_async_context(StopListener(self._endpoints.stop))
+            listeners = {
+                f"stop listener at {at}": await stack.enter_async_context(StopListener(at))
+                for at in (self._endpoints.stop, self._endpoints.outside.get("stop"))
+                if at is not None
+            }
             await stack.enter_async_context(self._motion)
             stack.enter_context(announced(self._name, self._endpoints))
-            self._start(stack, {"stop listener": self._listen_for_stop(listener)})
+            self._start(stack, {name: self._listen_for_stop(one) for name, one in listeners.items()})
             await stack.enter_async_context(self.rig)
             self._machine.enter(State.CONNECTED)
             tasks = {f"reader {driver.name}": self._read(driver) for driver in self.rig}
@@ -201,9 +220,21 @@ class Acquisition(ABC):
             self._ledger.fall_silent(device, self._clock.now_ns(), self._bounds.stream_age_s)
 
     def _on_halted(self, event: str, device: str) -> None:
-        if event == "drives_off":
+        if event in ("drives_off", "drives_holding"):
             self._motion.switched_off(device)
         self._event(event, device=device)
+
+    def _on_paused(self, t_ns: int) -> None:
+        """The arm rests on its path since `t_ns` [ns], until it is told to go on."""
+        self._before_pause = self.state
+        self._machine.enter(State.PAUSED)
+        self._progress.pause(self._clock.now_ns())
+        self._event("paused", t_ns=t_ns)
+
+    def _on_resumed(self, t_ns: int) -> None:
+        self._event("resumed", t_ns=t_ns)
+        self._progress.resume(self._clock.now_ns())
+        self._machine.enter(self._before_pause)
 
     async def _sleep(self, ns: int) -> None:
         await self._clock.sleep_until(self._clock.now_ns() + ns)
@@ -280,6 +311,10 @@ class Acquisition(ABC):
     async def _report_progress(self) -> None:
         for number in itertools.count(1):
             await self._sleep(_PROGRESS_NS)
+            try:
+                self._ledger.check_rates()
+            except DeviceFault as exc:
+                self._blame(exc)
             if number % _CLOCKS_EVERY == 0:
                 self._sinks.clocks({d: fit.to_dict() for d, fit in self._ledger.clock_fits().items()})
             tracking = self._watch.worst_tracking
@@ -294,6 +329,7 @@ class Acquisition(ABC):
     # -- what the sinks are told --------------------------------------------------------------------------------------
 
     def _on_state(self, state: State, reason: str) -> None:
+        _log.info("%s: %s%s", self._name, state, f": {reason}" if reason else "")
         self._event("state", state=str(state), reason=reason)
         self._sinks.state(str(state), reason)
 

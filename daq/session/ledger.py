@@ -10,6 +10,7 @@ import numpy as np
 from heft.daq.recording.columns import Columns
 from heft.daq.stamps import ClockFit, StreamClock
 from heft.drivers.block import Block, Validity
+from heft.drivers.errors import DeviceFault
 from heft.drivers.stream import Role, Stream
 
 __all__ = ["Account", "Ledger"]
@@ -32,17 +33,23 @@ class Account:
 
 
 class _Entry:
+    WINDOW_NS = 1_000_000_000  # over which the rate is looked at
+    LEAST = 0.5  # of the stated rate; below that in two windows in a row the stream is not what the rig's file says
+
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.first: int | None = None
         self.next = 0
         self.received = self.invalid = self.gaps = self.never_came = 0
         self.first_ns = self.last_ns = 0
+        self._window = (0, 0)  # number and time [ns] at its beginning
+        self._slow_windows = 0
 
     def enter(self, block: Block) -> None:
         if self.first is None:
             self.first = self.next = block.sequence
             self.first_ns = int(block.host_ns[0])
+            self._window = self.next, self.first_ns
         if block.sequence > self.next:
             self.gaps += 1
         self.next = max(self.next, block.next_sequence)
@@ -50,6 +57,16 @@ class _Entry:
         if block.validity.any():
             self.invalid += int(np.count_nonzero((block.validity != Validity.OK).any(axis=1)))
         self.last_ns = int(block.host_ns[-1])
+
+    def slow_rate_hz(self) -> float | None:
+        """The rate at which the device samples, by its own numbers, where that is far below the stated one."""
+        number, since_ns = self._window
+        if self.first is None or self.last_ns - since_ns < self.WINDOW_NS:
+            return None
+        rate_hz = (self.next - number) / (self.last_ns - since_ns) * 1e9
+        self._window = self.next, self.last_ns
+        self._slow_windows = self._slow_windows + 1 if rate_hz < self.LEAST * self.stream.rate_hz else 0
+        return rate_hz if self._slow_windows >= 2 else None
 
     def fall_silent(self, now_ns: int, bound_s: float) -> None:
         silent_s = (now_ns - self.last_ns) * 1e-9
@@ -125,6 +142,19 @@ class Ledger:
         for entry in self._entries.values():
             if entry.stream.device == device and entry.stream.role is not Role.SENT:
                 entry.fall_silent(now_ns, bound_s)
+
+    def check_rates(self) -> None:
+        """Raise DeviceFault where a measured stream has come far below its stated rate for two seconds."""
+        for entry in self._entries.values():
+            stream = entry.stream
+            rate_hz = entry.slow_rate_hz() if stream.role is Role.MEASURED else None
+            if rate_hz is not None:
+                raise DeviceFault(
+                    stream.device,
+                    f"{stream.name} comes at {rate_hz:.4g} Hz, stated {stream.rate_hz:g} Hz (bound "
+                    f"{entry.LEAST * stream.rate_hz:g} Hz); set the device to its rate, or correct rate_hz in the "
+                    "rig's file",
+                )
 
     @property
     def accounts(self) -> tuple[Account, ...]:

@@ -18,7 +18,7 @@ __all__ = ["Outcome"]
 class Outcome:
     """`state` is final; `recorded` counts samples in the file by stream; `tracking` is the worst error [rad].
 
-    `counters` are what each device's driver saw on its line.
+    `counters` are what each device's driver saw on its line; `file` is None where the recording was deleted meanwhile.
     """
 
     state: State
@@ -29,7 +29,7 @@ class Outcome:
     recorded: dict[str, int]
     clock_fits: dict[str, ClockFit]
     tracking: float
-    file: Path
+    file: Path | None
     truth: Path | None = None
 
     @property
@@ -47,7 +47,7 @@ class Outcome:
             "seconds": self.seconds,
             "lost": self.lost,
             "tracking_error": self.tracking,
-            "file": str(self.file),
+            "file": None if self.file is None else str(self.file),
             "truth": None if self.truth is None else str(self.truth),
             "streams": {
                 a.stream: {**a.to_dict(), "recorded": self.recorded.get(a.stream, 0)} for a in self.accounts

@@ -19,6 +19,7 @@ class Progress:
         self._plan: tuple[Leg, ...] = ()
         self._leg = -1
         self._leg_start_ns = 0
+        self._paused_ns: int | None = None
 
     def begin(self, plan: tuple[Leg, ...]) -> None:
         """The plan is known."""
@@ -29,11 +30,22 @@ class Progress:
         self._leg += 1
         self._leg_start_ns = now_ns
 
+    def pause(self, now_ns: int) -> None:
+        """From now on nothing goes on."""
+        self._paused_ns = now_ns
+
+    def resume(self, now_ns: int) -> None:
+        """The time since the pause does not count."""
+        if self._paused_ns is not None:
+            self._leg_start_ns += now_ns - self._paused_ns
+            self._paused_ns = None
+
     def snapshot(self, now_ns: int, state: State, ledger: Ledger, tracking: float) -> dict[str, Any]:
         """As plain JSON values: state, step, seconds done and to go, streams, worst tracking error [rad]."""
         done = sum(_seconds(leg) for leg in self._plan[: max(self._leg, 0)])
         if 0 <= self._leg < len(self._plan):
-            done += min((now_ns - self._leg_start_ns) * 1e-9, _seconds(self._plan[self._leg]))
+            until_ns = now_ns if self._paused_ns is None else self._paused_ns
+            done += min((until_ns - self._leg_start_ns) * 1e-9, _seconds(self._plan[self._leg]))
         total = sum(_seconds(leg) for leg in self._plan)
         return {
             "t_ns": now_ns,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from heft.daq.config.session import SessionConfig
 from heft.daq.config.steps import GripStep, ReleaseStep, Step, WaitStep
 from heft.daq.errors import RecordError
 from heft.daq.following.source import Source
-from heft.daq.motion.plan import Leg, make_plan
+from heft.daq.motion.plan import Leg, Route, make_plan
 from heft.daq.motion.player import Player
 from heft.daq.motion.state import State
-from heft.daq.record import Recorder
+from heft.daq.record import Recorder, Viewer
+from heft.daq.record.viewer import NO_ROBOT
 from heft.daq.session.acquisition import Acquisition, End
 from heft.daq.session.outcome import Outcome
 from heft.daq.session.recorder_sink import RecorderSink
@@ -40,15 +42,20 @@ _SETTLE_NS = 100_000_000  # after the last setpoint, so that the last samples ar
 class Session(Acquisition):
     """`await Session(...).run()` does it all and returns the Outcome, whatever happened on the way.
 
-    checks       what the caller adds to position, velocity and acceleration (torque, collision)
+    checks       of the plan, on top of position, velocity and acceleration (torque, collision)
+    judged       of every setpoint that arrives, on top of the same: quick ones, for the drives wait meanwhile (torque)
+    route        leads moves to a step's start around obstacles
     attachments  files that travel inside the recording
     notes        facts for its metadata
     followers    will come for the data, by name, with a function that says whether they are still alive: when all is
                  over, `run` waits for them
     sinks        are handed everything, after the recorder and telemetry
-    confirm      gets the plan when every device has been heard, before any drive is switched on: what it raises
+    confirm      gets the plan, and which axes' position may be relative and why, when every device has been heard,
+                 before any drive is switched on: what it raises
                  ends the session
     """
+
+    PAUSABLE = True
 
     def __init__(
         self,
@@ -59,14 +66,18 @@ class Session(Acquisition):
         endpoints: Endpoints,
         seed: int = 0,
         checks: Sequence[Check] = (),
+        judged: Sequence[Check] = (),
+        route: Route | None = None,
         attachments: Mapping[str, bytes] | None = None,
         notes: Mapping[str, Mapping[str, str]] | None = None,
         followers: Mapping[str, Callable[[], bool]] | None = None,
         sinks: Sequence[Sink] = (),
-        confirm: Callable[[Sequence[Leg]], Awaitable[None]] | None = None,
+        confirm: Callable[[Sequence[Leg], Mapping[str, str]], Awaitable[None]] | None = None,
+        viewer: Viewer = NO_ROBOT,
     ) -> None:
         # A plan that may not be played is refused before anything is opened.
-        self._draft = make_plan(config, checks=checks)
+        self._draft = make_plan(config, checks=checks, route=route)
+        self._route = route
         self.config = config
         self.file = out / f"{config.name}.mcap"
         self._checks = checks
@@ -74,7 +85,8 @@ class Session(Acquisition):
         self._notes = notes or {}
         self._followers = followers or {}
         self._confirm = confirm
-        self._recorder = Recorder(self.file, clock)
+        self._playing: Step | None = None
+        self._recorder = Recorder(self.file, clock, viewer=viewer)
         self._source = Source(endpoints.telemetry, config.name, clock.utc_offset_ns)
         super().__init__(
             config.rig,
@@ -85,6 +97,7 @@ class Session(Acquisition):
             rate_hz=config.rate_hz,
             bounds=config.watch,
             moves=True,
+            checks=judged,
             sinks=[RecorderSink(self._recorder), TelemetrySink(self._source.publisher), *sinks],
         )
 
@@ -94,6 +107,22 @@ class Session(Acquisition):
             self._source.server.release()
         else:
             self._stop_with(End(State.ABORTED, reason))
+
+    def pause(self) -> None:
+        """Come to rest on the path, and stay there until `resume`; CommandError where nothing is under way."""
+        self._motion.pause()
+
+    def resume(self) -> None:
+        """Go on after a pause; CommandError where there was none."""
+        self._motion.resume()
+
+    def toggle_pause(self) -> None:
+        """As an operator's key does: pause or go on; nothing where neither can be done."""
+        with suppress(CommandError):
+            if self._motion.pausing:
+                self.resume()
+            else:
+                self.pause()
 
     def publish(self, topic: str, facts: Mapping[str, Any]) -> None:
         """Tell everyone on the bus; while the session runs."""
@@ -137,7 +166,7 @@ class Session(Acquisition):
             recorded=dict(self._recorder.counts),
             clock_fits=self._ledger.clock_fits(),
             tracking=self._watch.worst_tracking,
-            file=self._recorder.path,
+            file=self._recorder.path if self._recorder.path.exists() else None,
             truth=truth,
         )
 
@@ -147,14 +176,17 @@ class Session(Acquisition):
         """Everything that moves, in the order of the plan."""
         arm = self._motion.arm
         start = None if arm is None else await arm.position()
-        plan = await asyncio.to_thread(make_plan, self.config, start, self._checks, self._draft)
+        plan = await asyncio.to_thread(make_plan, self.config, start, self._checks, self._draft, self._route)
         self._check_stop()
         if self._confirm is not None:
-            await self._confirm(plan)
+            await self._confirm(plan, {} if arm is None else arm.unreferenced)
+            if arm is not None:
+                arm.confirm_pose()
         self._progress.begin(plan)
         await self._arm()
         for leg in plan:
             self._check_stop()
+            await self._motion.rest()
             self._progress.next_leg(self._clock.now_ns())
             await self._play_leg(leg)
         await self._sleep(_SETTLE_NS)
@@ -165,13 +197,26 @@ class Session(Acquisition):
             await self._act(leg.step)
             return
         self._machine.enter(State.MOVING)
-        if leg.step is not None:
-            start_ns = self._clock.now_ns() + Player.LEAD_NS
-            self._event("segment_start", t_ns=start_ns, segment=leg.step.name, use=leg.step.use)
+        self._playing = leg.step
+        self._mark("segment_start", self._clock.now_ns() + Player.LEAD_NS)
         _, end_ns = await self._motion.play(leg.trajectory)
-        if leg.step is not None:
-            self._event("segment_end", t_ns=end_ns, segment=leg.step.name, use=leg.step.use)
+        self._mark("segment_end", end_ns)
+        self._playing = None
         self._machine.enter(State.ARMED)
+
+    def _mark(self, event: str, t_ns: int) -> None:
+        """A segment of the step that is being played begins or ends."""
+        if self._playing is not None:
+            self._event(event, t_ns=t_ns, segment=self._playing.name, use=self._playing.use)
+
+    def _on_paused(self, t_ns: int) -> None:
+        """What a pause interrupts is several segments: the time at rest is in none of them."""
+        self._mark("segment_end", t_ns)
+        super()._on_paused(t_ns)
+
+    def _on_resumed(self, t_ns: int) -> None:
+        super()._on_resumed(t_ns)
+        self._mark("segment_start", t_ns + Player.LEAD_NS)
 
     async def _act(self, step: Step) -> None:
         """A step without a trajectory."""

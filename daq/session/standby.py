@@ -22,12 +22,11 @@ from heft.daq.clock import HostClock
 from heft.daq.config.rig import RigConfig
 from heft.daq.config.session import WatchConfig
 from heft.daq.errors import SafetyStop
-from heft.daq.motion.plan import limits_of
 from heft.daq.motion.state import State
 from heft.daq.session.acquisition import Acquisition, End, uncancel
 from heft.daq.session.sink import Sink
 from heft.daq.session.telemetry_sink import TelemetrySink
-from heft.daq.trajectory.checks import Check, limit_checks, run_checks
+from heft.daq.trajectory.checks import Check, check_motion
 from heft.daq.trajectory.trajectory import Trajectory
 from heft.drivers.block import Block
 from heft.drivers.errors import CommandError, HeftError
@@ -69,7 +68,8 @@ class Standby(Acquisition):
 
     armed    the operator allows motions; else `play` refuses
     rate_hz  of the setpoints
-    checks   come on top of position, velocity and acceleration
+    checks   of a motion before it is played, on top of position, velocity and acceleration (torque, collision)
+    judged   of every setpoint that arrives, on top of the same: quick ones, for the drives wait meanwhile (torque)
     sinks    are handed everything, after telemetry
     """
 
@@ -83,11 +83,12 @@ class Standby(Acquisition):
         armed: bool = False,
         rate_hz: float = 1000.0,
         checks: Sequence[Check] = (),
+        judged: Sequence[Check] = (),
         watch: WatchConfig | None = None,
         sinks: Sequence[Sink] = (),
     ) -> None:
         self.config, self.armed, self.rate_hz = config, armed, rate_hz
-        self._checks = [*limit_checks(limits_of(config.robot.joints)), *checks]
+        self._checks = checks
         self._publisher = Publisher(endpoints.telemetry)
         self._in_force = _SetpointInForce()
         self._requests: deque[MotionRequest] = deque()
@@ -101,6 +102,7 @@ class Standby(Acquisition):
             rate_hz=rate_hz,
             bounds=watch or WatchConfig(),
             moves=armed,
+            checks=judged,
             sinks=[TelemetrySink(self._publisher), self._in_force, *sinks],
         )
 
@@ -155,7 +157,7 @@ class Standby(Acquisition):
         try:
             held = self._in_force.position
             trajectory = request.make(await arm.position() if held is None else held)
-            run_checks(trajectory, self._checks)
+            await asyncio.to_thread(check_motion, trajectory, self.config.limits, self._checks)
         except HeftError as exc:
             request.played.set_exception(exc)
             return

@@ -13,7 +13,7 @@ A row without a stamp is left out: neither its time nor its values are used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,14 +131,21 @@ class LiveStamps:
         self._fit: ClockFit | None = None
         self._fitted_ns = 0
         self._n_jumps = 0
+        self._last_ns = -(1 << 62)
 
     def of(self, block: Block) -> Stamps:
-        """Stamps of the next block's samples."""
+        """Stamps of the next block's samples; one that a newer fit puts before a sample that was stamped has none."""
         timed = self._clock.follow(Columns.of(block.stream, [block]))
         now_ns, jumped = int(timed.host_ns[-1]), self._clock.n_jumps > self._n_jumps
         if self._fit is None or jumped or now_ns - self._fitted_ns > self.REFIT_S * 1e9:
             self._fit, self._fitted_ns, self._n_jumps = self._clock.fit(), now_ns, self._clock.n_jumps
-        return timed.stamps(self._fit)
+        stamps = timed.stamps(self._fit)
+        if stamps.fit is None:
+            return stamps
+        good = stamps.good & (stamps.ns > self._last_ns)
+        if good.any():
+            self._last_ns = int(stamps.ns[good].max())
+        return replace(stamps, good=good)
 
 
 def _host_ns(samples: Columns) -> NDArray[np.int64]:

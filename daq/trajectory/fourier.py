@@ -8,9 +8,10 @@ from math import ceil, pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heft.daq.trajectory.sampled_motion import SampledMotion
 from heft.daq.trajectory.trajectory import Trajectory
 
-__all__ = ["FourierSeries", "fourier"]
+__all__ = ["FourierSeries", "fourier", "fourier_motion"]
 
 #: Largest slope of the blend's speed s(u) = 10 u^3 - 15 u^4 + 6 u^5 on 0 <= u <= 1.
 BLEND_SLOPE = 15.0 / 8.0
@@ -66,6 +67,14 @@ class FourierSeries:
 def fourier(
     series: FourierSeries, *, seconds: float, blend_s: float, rate_hz: float, axes: tuple[str, ...]
 ) -> Trajectory:
+    """`fourier_motion` with all its samples in memory."""
+    motion = fourier_motion(series, seconds=seconds, blend_s=blend_s, rate_hz=rate_hz, axes=axes)
+    return motion.window(0, len(motion))
+
+
+def fourier_motion(
+    series: FourierSeries, *, seconds: float, blend_s: float, rate_hz: float, axes: tuple[str, ...]
+) -> SampledMotion:
     """Play a series for `seconds`, from rest to rest through a blend of `blend_s` before and one after [s].
 
     From blend_s to blend_s + seconds after the start the samples are the series itself, from its t = 0 on;
@@ -73,23 +82,33 @@ def fourier(
     speeds up and slows down: q(t) = series(x(t)), where dx/dt goes from 0 to 1 (and back) by
     s(u) = 10 u^3 - 15 u^4 + 6 u^5. So the motion stays on the series' own path (its position bounds hold,
     velocities only shrink), is continuous up to the jerk, and begins and ends without velocity and
-    acceleration. A blend adds at most 15/8 / blend_s times the velocity to the acceleration.
+    acceleration. A blend adds at most 15/8 / blend_s times the velocity to the acceleration. A series that rests at
+    its own t = 0 needs none: then `blend_s` may be 0.
     """
-    if not (seconds > 0.0 and blend_s > 0.0):
-        raise ValueError(f"seconds is {seconds} and blend_s is {blend_s}, both must be positive")
+    if not (seconds > 0.0 and blend_s >= 0.0):
+        raise ValueError(f"seconds is {seconds} and blend_s is {blend_s}, must be positive and not negative")
     if len(axes) != len(series.q0):
         raise ValueError(
             f"the series has {len(series.q0)} axes, but {len(axes)} are named: {', '.join(axes)}"
         )
     n_pure, n_blend = max(1, round(seconds * rate_hz)), ceil(round(blend_s * rate_hz, 6))
     pure_s, rise_s = n_pure / rate_hz, n_blend / rate_hz
-    x, dx, ddx = _rise(np.arange(n_blend) / n_blend, rise_s)  # x ends at 0, where the series begins
-    pure = np.arange(n_pure + 1) / rate_hz
-    x = np.concatenate([x, pure, pure_s - x[::-1]])
-    dx = np.concatenate([dx, np.ones_like(pure), dx[::-1]])[:, None]
-    ddx = np.concatenate([ddx, np.zeros_like(pure), -ddx[::-1]])[:, None]
-    position, velocity, acceleration = series.at(x)
-    return Trajectory(axes, rate_hz, position, velocity * dx, acceleration * dx**2 + velocity * ddx)
+    count = n_pure + 1 + 2 * n_blend
+
+    def compute(numbers: NDArray[np.int64]) -> Trajectory:
+        x, dx, ddx = (numbers - n_blend) / rate_hz, np.ones(len(numbers)), np.zeros(len(numbers))
+        rising, falling = numbers < n_blend, numbers > n_blend + n_pure
+        # x ends the rise at 0, where the series begins
+        x[rising], dx[rising], ddx[rising] = _rise(numbers[rising] / n_blend, rise_s)
+        back, dx[falling], fall = _rise((count - 1 - numbers[falling]) / n_blend, rise_s)
+        x[falling], ddx[falling] = pure_s - back, -fall
+        position, velocity, acceleration = series.at(x)
+        dx, ddx = dx[:, None], ddx[:, None]
+        return Trajectory(
+            axes, rate_hz, position, velocity * dx, acceleration * dx**2 + velocity * ddx, int(numbers[0])
+        )
+
+    return SampledMotion(axes, rate_hz, count, compute)
 
 
 def _rise(u: NDArray[np.float64], rise_s: float) -> Samples:

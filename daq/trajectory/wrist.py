@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heft.daq.trajectory.checks import Limits
+from heft.daq.trajectory.limits import Limits
 from heft.daq.trajectory.trajectory import Trajectory
 
 __all__ = ["wrist_excitation"]
@@ -22,7 +22,7 @@ def wrist_excitation(
     """Sines of the last three joints about `here` [rad] (n,), that swell and fade.
 
     `vigour` is the part of each joint's velocity and acceleration limits that is used; a joint near the end of its
-    range moves less.
+    range moves less, and all of them where a stop would carry one out of it.
     """
     start = np.asarray(here, dtype=np.float64)
     t = np.arange(round(seconds * rate_hz) + 1) / rate_hz
@@ -40,7 +40,21 @@ def wrist_excitation(
         )
         position[:, joint] += size * p
         velocity[:, joint], acceleration[:, joint] = size * v, size * a
-    return Trajectory(limits.axes, rate_hz, position, velocity, acceleration)
+    share = _share_that_stops(limits, start, position, velocity)
+    return Trajectory(
+        limits.axes, rate_hz, start + share * (position - start), share * velocity, share * acceleration
+    )
+
+
+def _share_that_stops(
+    limits: Limits, start: NDArray[np.float64], position: NDArray[np.float64], velocity: NDArray[np.float64]
+) -> float:
+    """How much of a motion about `start` leaves room for a stop from every sample; 0 where nothing does."""
+    for share in np.linspace(1.0, 0.0, 21):
+        end = limits.at_rest_from(start + share * (position - start), share * velocity)
+        if np.all((end <= limits.upper) & (end >= limits.lower)):
+            return float(share)
+    return 0.0
 
 
 def _swelling(

@@ -23,14 +23,18 @@ __all__ = [
     "CONFIGURE",
     "FRAME_BYTES",
     "HEADER",
+    "OLD_HEADER",
     "RUN",
     "SAVE",
+    "SINC_LENGTHS",
+    "STARTED",
     "TICK_BITS",
     "TICK_HZ",
     "Parser",
     "Sample",
     "Samples",
     "Status",
+    "acknowledgement",
     "communication",
     "filters",
     "line_rate_hz",
@@ -47,6 +51,15 @@ TICK_BITS = 32
 CONFIGURE, RUN = b"C", b"R"
 #: Command of the configuration mode: keep the settings beyond power-off.
 SAVE = b"s"
+
+#: Begins the frames of the first Rokubi, of 26 bytes at 230 400 baud, which are not decoded here.
+OLD_HEADER = b"\xff\xfa\xfa\xff"
+
+#: What the sensor says when it has started.
+STARTED = b"App Init"
+
+#: Shortest and longest sinc filter that the maker's driver takes from the standard sensor.
+SINC_LENGTHS = (64, 2048)
 
 BAUD_CODES = {9600: 0, 57600: 1, 115200: 2, 230400: 3, 460800: 4}
 
@@ -153,9 +166,15 @@ def filters(*, sinc: int, chop: bool = False, fast: bool = False, skip: bool = T
 
     `skip` leaves out the FIR filter behind it.
     """
-    if sinc < 1:
-        raise ProtocolError(f"Bota: sinc filter length {sinc}, expected at least 1")
+    shortest, longest = SINC_LENGTHS
+    if not shortest <= sinc <= longest:
+        raise ProtocolError(f"Bota: sinc filter length {sinc}, expected {shortest} to {longest}")
     return f"f,{sinc},{chop:d},{fast:d},{skip:d}".encode()
+
+
+def acknowledgement(command: bytes) -> bytes:
+    """What newer firmware answers to a command: `r,0,` and its letter; older says nothing."""
+    return b"r,0," + command[:1] + b",0"
 
 
 def sample_period_s(sinc: int) -> float:

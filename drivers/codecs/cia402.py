@@ -1,7 +1,7 @@
 """Drives (CiA 402): the state machine as pure functions, and the recommended PDOs.
 
-TPDO1  statusword 6041 u16, position 6064 i32, torque 6077 i16 [per mille of rated torque 6076]
-TPDO2  velocity 606C i32, current 6078 i16 [per mille of rated current 6075], error code 603F u16
+TPDO1  statusword 6041 u16, position 6064 i32; for torque also 6077 i16 [per mille of rated torque 6076]
+TPDO2  velocity 606C i32, error code 603F u16; for current also 6078 i16 [per mille of rated current 6075]
 RPDO1  controlword 6040 u16, target position 607A i32, mode of operation 6060 i8
 """
 
@@ -15,14 +15,15 @@ from heft.drivers.codecs.canopen import MappedObject, PdoMap
 from heft.drivers.errors import ProtocolError
 
 __all__ = [
+    "CURRENT_PDOS",
     "RPDO1",
-    "TPDO1",
-    "TPDO2",
+    "TORQUE_PDOS",
     "Abort",
     "Controlword",
     "Feedback",
     "Mode",
     "Motion",
+    "QuickStop",
     "Setpoint",
     "State",
     "Statusword",
@@ -32,12 +33,19 @@ __all__ = [
     "state",
 ]
 
-TPDO1 = PdoMap(
-    "TPDO1", MappedObject(0x6041, 0, "H"), MappedObject(0x6064, 0, "i"), MappedObject(0x6077, 0, "h")
+_STATUS, _POSITION, _TORQUE = (
+    MappedObject(0x6041, 0, "H"),
+    MappedObject(0x6064, 0, "i"),
+    MappedObject(0x6077, 0, "h"),
 )
-TPDO2 = PdoMap(
-    "TPDO2", MappedObject(0x606C, 0, "i"), MappedObject(0x6078, 0, "h"), MappedObject(0x603F, 0, "H")
+_VELOCITY, _CURRENT, _ERROR = (
+    MappedObject(0x606C, 0, "i"),
+    MappedObject(0x6078, 0, "h"),
+    MappedObject(0x603F, 0, "H"),
 )
+#: TPDO1 and TPDO2 by what torque is identified from: drives have one of 6077 and 6078, and not always both.
+TORQUE_PDOS = (PdoMap("TPDO1", _STATUS, _POSITION, _TORQUE), PdoMap("TPDO2", _VELOCITY, _ERROR))
+CURRENT_PDOS = (PdoMap("TPDO1", _STATUS, _POSITION), PdoMap("TPDO2", _VELOCITY, _ERROR, _CURRENT))
 RPDO1 = PdoMap(
     "RPDO1", MappedObject(0x6040, 0, "H"), MappedObject(0x607A, 0, "i"), MappedObject(0x6060, 0, "b")
 )
@@ -102,6 +110,13 @@ class Abort(IntEnum):
     QUICK_STOP = 3
 
 
+class QuickStop(IntEnum):
+    """What the drive does after a quick stop (605A), where this project minds."""
+
+    SWITCH_OFF = 2
+    STAY = 6  # in quick stop active: powered, at standstill
+
+
 _STATES = (
     (0x4F, 0x00, State.NOT_READY),
     (0x4F, 0x40, State.SWITCH_ON_DISABLED),
@@ -159,34 +174,38 @@ def controlword_toward(present: State, target: State, *, previous: int = 0, rese
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """TPDO1. `position` in the drive's units, `torque` in per mille of the rated torque."""
+    """TPDO1. `position` in the drive's units, `torque` in per mille of the rated torque; None: it is not in it."""
 
     statusword: int
     position: int
-    torque: int
+    torque: int | None = None
 
     def encode(self) -> bytes:
-        return TPDO1.pack(self.statusword, self.position, self.torque)
+        if self.torque is None:
+            return CURRENT_PDOS[0].pack(self.statusword, self.position)
+        return TORQUE_PDOS[0].pack(self.statusword, self.position, self.torque)
 
     @classmethod
-    def decode(cls, data: bytes) -> Self:
-        return cls(*TPDO1.unpack(data))
+    def decode(cls, data: bytes, *, torque: bool) -> Self:
+        return cls(*(TORQUE_PDOS if torque else CURRENT_PDOS)[0].unpack(data))
 
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """TPDO2. `velocity` in the drive's units, `current` in per mille of the rated current."""
+    """TPDO2. `velocity` in the drive's units, `current` in per mille of the rated current; None: it is not in it."""
 
     velocity: int
-    current: int
     error_code: int
+    current: int | None = None
 
     def encode(self) -> bytes:
-        return TPDO2.pack(self.velocity, self.current, self.error_code)
+        if self.current is None:
+            return TORQUE_PDOS[1].pack(self.velocity, self.error_code)
+        return CURRENT_PDOS[1].pack(self.velocity, self.error_code, self.current)
 
     @classmethod
-    def decode(cls, data: bytes) -> Self:
-        return cls(*TPDO2.unpack(data))
+    def decode(cls, data: bytes, *, current: bool) -> Self:
+        return cls(*(CURRENT_PDOS if current else TORQUE_PDOS)[1].unpack(data))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from heft.drivers.errors import ProtocolError
 
 __all__ = [
     "RANGES",
+    "TORQUE_GAINS",
     "Command",
     "Dialect",
     "Feedback",
@@ -99,6 +100,11 @@ RANGES = {
     "DM10010L": Range.of(12.5, 25.0, 200.0),
     "DM10010": Range.of(12.5, 20.0, 200.0),
 }
+
+
+#: True torque over what the firmware reports: for the AK80-9 0.59 x 0.115 / 0.091, its measured current factor and
+#: torque constant over the constant that it computes with (TMotorCANControl). Of other models nothing is published.
+TORQUE_GAINS = {"AK80-9": 0.59 * 0.115 / 0.091}
 
 
 class Special(Enum):

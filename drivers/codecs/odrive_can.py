@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from heft.drivers.codecs.odrive_messages import (
     ClearErrors,
+    EncoderCount,
     EncoderEstimates,
     Heartbeat,
     Heartbeat05,
@@ -26,7 +27,19 @@ from heft.drivers.codecs.odrive_messages import (
 from heft.drivers.errors import ProtocolError
 from heft.drivers.transports.can_frame import CanFrame
 
-__all__ = ["UNREAD", "WATCHDOG", "Firmware", "decode", "describe_error", "encode", "request", "split_id"]
+__all__ = [
+    "UNREAD",
+    "WATCHDOG",
+    "Firmware",
+    "decode",
+    "describe_error",
+    "encode",
+    "feed",
+    "request",
+    "split_id",
+]
+
+_SUPPLY = 0x17
 
 
 class Firmware(StrEnum):
@@ -34,7 +47,7 @@ class Firmware(StrEnum):
     V06 = "0.6"
 
 
-_ONLY_05: tuple[type[Message], ...] = (Heartbeat05,)
+_ONLY_05: tuple[type[Message], ...] = (Heartbeat05, EncoderCount)
 _BOTH: tuple[type[Message], ...] = (
     SetState,
     EncoderEstimates,
@@ -70,6 +83,13 @@ def encode(node: int, message: Message) -> CanFrame:
 def request(node: int, kind: type[Message]) -> CanFrame:
     """Ask `node` for a message of this kind (feeds the axis watchdog)."""
     return CanFrame(_identifier(node, kind.command), remote=True)
+
+
+def feed(node: int) -> CanFrame:
+    """A frame that does nothing but feed the watchdog of `node`: it asks for the supply's voltage, which is not
+    read.
+    """
+    return CanFrame(_identifier(node, _SUPPLY), remote=True)
 
 
 def decode(frame: CanFrame, firmware: Firmware) -> tuple[int, Message]:

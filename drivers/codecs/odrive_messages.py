@@ -13,6 +13,7 @@ __all__ = [
     "AxisState",
     "ClearErrors",
     "ControlMode",
+    "EncoderCount",
     "EncoderEstimates",
     "Heartbeat",
     "Heartbeat05",
@@ -189,6 +190,16 @@ class EncoderEstimates(Message):
     layout: ClassVar[Layout] = Layout("ODrive encoder estimates", "<ff")
     position: float
     velocity: float
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderCount(Message):
+    """Counts of the encoder since it was switched on, and within one turn; on request, firmware 0.5 only."""
+
+    command: ClassVar[int] = 0x0A
+    layout: ClassVar[Layout] = Layout("ODrive encoder count", "<ii")
+    shadow: int
+    in_turn: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from heft.drivers.codecs.layout import Layout
 from heft.drivers.errors import ProtocolError
 
 __all__ = [
+    "FIRMWARE",
     "FORCE_SCALE",
     "FRAME_BYTES",
     "HEADER",
@@ -31,6 +32,8 @@ __all__ = [
     "Parser",
     "Sample",
     "Samples",
+    "is_ft_sensor",
+    "serial_number",
 ]
 
 HEADER = b"\x20\x4e"
@@ -42,6 +45,7 @@ UNIT = 9
 #: First register and number of registers.
 WRENCH = (180, 6)
 SERIAL_NUMBER = (510, 4)
+FIRMWARE = (500, 1)
 #: Register and what to write there to start the stream; the write is answered before the first frame comes.
 STREAM = (410, (0x0200,))
 
@@ -51,6 +55,20 @@ STOP_STREAM = b"\xff" * 50
 
 _FRAME = Layout("FT 300 frame", "<2s6h")
 _DTYPE = np.dtype([("header", "u1", 2), ("counts", "<i2", 6), ("crc", "<u2")])
+
+
+def serial_number(registers: Sequence[int]) -> str:
+    """Three letters and a number of 32 bits, of the four registers from `SERIAL_NUMBER`: `FTS-1234`."""
+    if len(registers) != 4 or not all(0 <= r <= 0xFFFF for r in registers):
+        raise ProtocolError(f"FT 300: registers {tuple(registers)}, expected four numbers of 16 bits")
+    raw = b"".join(r.to_bytes(2, "big") for r in registers[:2])[:3]
+    letters = "".join(chr(byte) for byte in raw if 0x20 < byte < 0x7F)
+    return f"{letters}-{registers[2] << 16 | registers[3]}"
+
+
+def is_ft_sensor(registers: Sequence[int]) -> bool:
+    """Whether the register at `FIRMWARE` is that of an F/T sensor: its text begins with an F."""
+    return len(registers) == 1 and registers[0] >> 8 == ord("F")
 
 
 @dataclass(frozen=True, slots=True)

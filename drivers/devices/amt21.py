@@ -15,7 +15,7 @@ from heft.drivers.codecs import amt21 as codec
 from heft.drivers.devices.base.polled_driver import PolledDriver, PolledOptions
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import ConnectError, OptionError, ProtocolError
-from heft.drivers.options import Options, Positive
+from heft.drivers.options import Options, Positive, RateHz
 from heft.drivers.stream import Column, Stream
 from heft.drivers.transports.serial_port import SerialPort
 from heft.drivers.transports.transport import Chunk, Transport
@@ -64,7 +64,7 @@ class Amt21Options(PolledOptions):
     #: 2000000 (models A to D), or what a model E to H is set to.
     baud: Literal[2_000_000, 115_200, 57_600, 38_400, 19_200, 9600] = 2_000_000
     #: How often every encoder is asked [1/s].
-    rate_hz: Positive = 500.0
+    rate_hz: RateHz = 500.0
     #: How long an answer may take on its way through adapter and kernel [s].
     answer_s: Positive = 0.02
     #: No joint turns faster than this [rad/s]: what shows more is garbage that passed the two check bits.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -22,16 +23,28 @@ from heft.drivers.devices.base.wire_driver import WireOptions
 from heft.drivers.devices.base.wrench_stream import wrench_stream
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import ConnectError, OptionError, ProtocolError
-from heft.drivers.options import Positive
+from heft.drivers.options import Positive, RateHz
 from heft.drivers.stream import Stream
 from heft.drivers.transports.transport import Datagram, Transport
 from heft.drivers.transports.udp import UdpLink
 
-__all__ = ["AtiOptions", "AtiRdt", "OnRobotHex", "OnRobotOptions", "RdtOptions"]
+__all__ = [
+    "AtiOptions",
+    "AtiRdt",
+    "CountedRate",
+    "OnRobotHex",
+    "OnRobotOptions",
+    "RdtOptions",
+    "counted_rate",
+]
 
 _ATTEMPTS = 10  # a request is a datagram, and can get lost
 _ANSWER_S = 0.1
 _HTTP_TIMEOUT_S = 2.0
+_FULL_SCALE = (1 << 31) - 1  # [count]
+_OTHER_RATE, _SAME_TWICE, _AS_TOLD = 0.1, 0.02, 3e-3  # relative differences of a rate
+_SKEW = 1e-3  # by which a clock may be off before its fit fails
+ATI_INTERNAL_HZ = 7000.0  # of the Net Box; the Axia's user sets it
 _BETWEEN_COMMANDS_NS = 5_000_000  # the OnRobot box wants that
 
 
@@ -44,7 +57,7 @@ class RdtOptions(WireOptions):
     #: UDP port on this side; a fixed one for boxes that fall silent when it changes. 0: any.
     local_port: Annotated[int, Field(ge=0, lt=65536)] = 0
     #: Records per second.
-    rate_hz: Positive = 1000.0
+    rate_hz: RateHz = 1000.0
     #: Rate at which ft_sequence counts, the device's clock; null: its records carry no time.
     tick_hz: Positive | None = None
     #: Name of the sensor's frame in the robot's model.
@@ -64,16 +77,21 @@ class AtiOptions(RdtOptions):
     #: Force [N] and torque [N m] of one count, as on the box's page (1 / counts per unit, times the unit).
     force_scale: Positive = 1e-6
     torque_scale: Positive = 1e-6
-    #: Rate of the box's own clock, which ft_sequence counts: 7000 Hz on the Net Box.
-    tick_hz: Positive | None = 7000.0
-    #: Serial number that the box must have; null: any.
+    #: Rate of the box's own clock, which ft_sequence counts. `box`: as its page says, or as was measured where that
+    #: differs (the Axia's user sets it); null: its records carry no time.
+    tick_hz: Positive | Literal["box"] | None = "box"  # type: ignore[assignment]
+    #: For how long the counters are watched when connecting, to know their rates [s].
+    measure_s: Annotated[float, Field(ge=0.02, le=10.0)] = 1.0
+    #: Number of the box's low-pass filter, as set on its page; 0: none. A filter delays, and the delay is estimated.
+    filter: Annotated[int, Field(ge=0)] = 0
+    #: Serial number that the transducer or the box must have; null: any.
     serial: str | None = None
 
 
 class OnRobotOptions(RdtOptions):
     """OnRobot HEX and OptoForce compute boxes; scales are fixed."""
 
-    rate_hz: Positive = 500.0
+    rate_hz: RateHz = 500.0
     #: Cut-off of the box's low-pass filter [Hz]: 500, 150, 50, 15, 5, 1.5; null: none.
     filter_hz: float | None = None
 
@@ -95,8 +113,8 @@ class _Rdt(StreamingDriver[O, Datagram, bytes]):
             dtype="<i4",
             frame=options.frame,
             reaction=options.reaction,
-            tick_hz=options.tick_hz,
-            tick_bits=SEQUENCE_BITS if options.tick_hz else None,
+            tick_hz=self._nominal_tick_hz,
+            tick_bits=None if self._nominal_tick_hz is None else SEQUENCE_BITS,
         )
         self._sequence = CounterSequence(SEQUENCE_BITS, 1, options.rate_hz, self.counters)
         self._started_ns = 0
@@ -111,6 +129,11 @@ class _Rdt(StreamingDriver[O, Datagram, bytes]):
     @abstractmethod
     def _scale(self) -> tuple[float, float]:
         """Force [N] and torque [N m] of one count."""
+
+    @property
+    def _nominal_tick_hz(self) -> float | None:
+        """Rate of ft_sequence before the box was asked [Hz]; None: it is not used."""
+        return self.options.tick_hz
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -159,13 +182,16 @@ class _Rdt(StreamingDriver[O, Datagram, bytes]):
         back, ahead = _steps(rdt, rdt_last) <= 0, _steps(ft, ft_last)
         validity = self.dialect.validity(records.status)
         validity[(ahead == 0) & ~back] = Validity.STALE  # the box sends, but it has stopped measuring
+        validities = np.repeat(validity[:, None], 6, axis=1)
+        full = (np.abs(records.counts.astype(np.int64)) >= _FULL_SCALE) & (validities == Validity.OK)
+        validities[full] = Validity.SATURATED  # no sensor measures so much: whatever the status says
         return cut(
             self._stream,
             self._sequence.place(rdt, host_ns, anew=back & (ahead > 0)),
             host_ns=host_ns,
             values=records.counts,
-            validity=np.repeat(validity[:, None], 6, axis=1),
-            ticks=ft if self.options.tick_hz else None,
+            validity=validities,
+            ticks=None if self._stream.tick_hz is None else ft,
         )
 
 
@@ -190,8 +216,83 @@ class AtiRdt(_Rdt[AtiOptions]):
         except ProtocolError as exc:
             raise ConnectError(self.name, f"{exc} (http://{o.host}:{o.http_port})") from exc
         self._compare(page)
-        await self._one_record()
-        return Identity("ATI", page.product or "RDT box", page.serial, page.firmware)
+        await self._measure(page)
+        return Identity("ATI", page.product or "RDT box", ", ".join(page.serials[:1]), page.firmware)
+
+    @property
+    def _nominal_tick_hz(self) -> float | None:
+        told = self.options.tick_hz
+        return ATI_INTERNAL_HZ if told == "box" else told
+
+    async def _measure(self, page: Page) -> None:
+        """Watch the counters for a while: they run as the page says, or the clock's rate is what was measured.
+
+        ConnectError where the records come at another rate than the file says, or the clock's rate cannot be told. A
+        host that stalls measures nonsense, but not the same twice; and how one counter goes with the other it sees all
+        the same.
+        """
+        o, nominal_hz = self.options, self._nominal_tick_hz
+        inside, sent = await self._count_rates(o.measure_s)
+        if not sent.near(o.rate_hz, _OTHER_RATE):
+            _, again = await self._count_rates(o.measure_s)
+            if again.near(sent.hz, _SAME_TWICE):
+                raise ConnectError(
+                    self.name,
+                    f"{self.line.where}: sends {sent.hz:.0f} records/s, the rig's file says {o.rate_hz:g}; "
+                    "correct rate_hz",
+                )
+        if nominal_hz is None:
+            return
+        given = page.internal_hz if o.tick_hz == "box" else nominal_hz
+        told = nominal_hz if given is None and o.dialect == "ati" else given
+        by_ratio = CountedRate(inside.hz / sent.hz * o.rate_hz, 0.0)
+        if told is None or not (by_ratio.near(told, _AS_TOLD) or inside.allows(told)):
+            told = await self._measured_tick(told, inside)
+        if told != self._stream.tick_hz:
+            self._stream = replace(self._stream, tick_hz=told)
+
+    async def _measured_tick(self, told: float | None, inside: CountedRate) -> float:
+        """The rate of ft_sequence [Hz] where the page is wrong or says nothing: measured twice, and the same."""
+        says = "its page does not say how fast" if told is None else f"{told:g} Hz was expected"
+        if self.options.tick_hz != "box":
+            raise ConnectError(
+                self.name,
+                f"ft_sequence goes on at {inside.hz:.1f} Hz, {says}; correct tick_hz, or leave it out",
+            )
+        longer, _ = await self._count_rates(4 * self.options.measure_s)
+        if told is not None and longer.allows(told):
+            return told
+        if not longer.exact or abs(longer.hz - inside.hz) > max(_SKEW * longer.hz, 5 * inside.std_hz):
+            raise ConnectError(
+                self.name,
+                f"ft_sequence goes on at {longer.hz:.1f} Hz give or take {longer.std_hz:.1f}, {says}; is this host "
+                "busy? Raise measure_s, or set tick_hz to null",
+            )
+        return longer.hz
+
+    async def _count_rates(self, seconds: float) -> tuple[CountedRate, CountedRate]:
+        """Rates of ft_sequence and rdt_sequence while the box streams for so long."""
+        arrived = await self._request(Request(Command.START_REALTIME))
+        until_ns = arrived[0].host_ns + round(seconds * 1e9)
+        while arrived[-1].host_ns < until_ns:
+            more = await self._within(self.options.timeout_s)
+            if not more:
+                raise self._silent()
+            arrived += more
+        await self._rest()
+        await self._drain()
+        records = decode_records([d.data for d in arrived])
+        host_ns = np.array([d.host_ns for d in arrived], dtype=np.int64)[records.datagram]
+        inside, sent = (
+            counted_rate(counter, host_ns) for counter in (records.ft_sequence, records.rdt_sequence)
+        )
+        if inside is None or sent is None:
+            raise ConnectError(
+                self.name,
+                f"{self.line.where}: {len(records)} records within {seconds:g} s; raise rate_hz on the box, or "
+                "measure_s",
+            )
+        return inside, sent
 
     def _compare(self, page: Page) -> None:
         """The box is set as the rig's file says, or ConnectError with every difference."""
@@ -206,8 +307,19 @@ class AtiRdt(_Rdt[AtiOptions]):
             for key, given, told, unit in numbers
             if not math.isclose(given, told, rel_tol=1e-3 if key == "rate_hz" else 1e-6)
         ]
-        if o.serial is not None and page.serial != o.serial:
-            wrong.append(f"serial is {page.serial or 'not told'!r}, {o.serial!r} in the rig's file")
+        if o.serial is not None and o.serial not in page.serials:
+            told = " or ".join(map(repr, page.serials)) or "not told"
+            wrong.append(f"serial is {told}, {o.serial!r} in the rig's file")
+        if page.filter is not None and page.filter != o.filter:
+            wrong.append(f"filter is {page.filter} on the box, {o.filter} in the rig's file")
+        if page.transform is not None and any(page.transform):
+            wrong.append(
+                f"a tool transform is set on the box ({'; '.join(f'{x:g}' for x in page.transform)}), set it to "
+                "zero: the "
+                "robot's model has the sensor's place"
+            )
+        if not page.streams:
+            wrong.append("RDT is switched off on the box")
         if wrong:
             raise ConnectError(self.name, f"{'; '.join(wrong)}; correct the file, or the box on its page")
 
@@ -240,6 +352,41 @@ class OnRobotHex(_Rdt[OnRobotOptions]):
             await self.clock.sleep_until(sent_ns + _BETWEEN_COMMANDS_NS)
         await self._one_record()
         return Identity("OnRobot", "HEX compute box")
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRate:
+    """How fast a counter goes on by the host's clock [Hz], and its standard deviation."""
+
+    hz: float
+    std_hz: float
+
+    def allows(self, hz: float) -> bool:
+        """Whether it may be `hz`, as well as it is known."""
+        return abs(self.hz - hz) < max(_SKEW * hz, 5 * self.std_hz)
+
+    def near(self, hz: float, part: float) -> bool:
+        """Whether it is `hz` within a part of that, or within what it is known to."""
+        return abs(self.hz - hz) <= max(part * hz, 5 * self.std_hz)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is known well enough for a clock."""
+        return 5 * self.std_hz < _SKEW * self.hz
+
+
+def counted_rate(counter: NDArray[np.int64], host_ns: NDArray[np.int64]) -> CountedRate | None:
+    """The slope of a 32-bit counter over the times of arrival [ns], both (N,); None: too few, or no time has passed."""
+    t = (host_ns - host_ns[0]) * 1e-9 if len(host_ns) else np.zeros(0)
+    if len(t) < 5 or t[-1] <= 0.0:
+        return None
+    count = np.cumsum(_steps(counter, int(counter[0]))).astype(np.float64)
+    t, count = t - t.mean(), count - count.mean()
+    slope = float(t @ count / (t @ t))
+    rest = count - slope * t
+    # Jitter of arrivals is correlated over bursts: counted as if a tenth of the samples were independent.
+    spread = float(np.sqrt(10 * (rest @ rest) / (len(t) - 2) / (t @ t)))
+    return CountedRate(slope, spread)
 
 
 def _steps(counter: NDArray[np.int64], last: int) -> NDArray[np.int64]:

@@ -26,6 +26,9 @@ from heft.drivers.transports.transport import Chunk, Transport
 __all__ = ["BotaOptions", "BotaSerial"]
 
 _FRAMES_S = 1.0  # by then a sensor that streams has sent some
+_STEADY_NS = 500_000_000  # a sensor that has streamed for so long since its port was opened does not restart
+_SETTLE_S = 0.1  # between `App Init` and the first command
+_ACKNOWLEDGED_S = 0.05
 _TEMPERATURE_HZ = 20.0  # it changes slowly
 
 
@@ -36,8 +39,9 @@ class BotaOptions(WireOptions):
     port: str
     #: Of the line; the sensor has 460800 unless it was set otherwise.
     baud: Literal[9600, 57600, 115200, 230400, 460800] = 460800
-    #: Length of the sinc filter, which sets the rate: 51200 Hz / sinc; 64 is 800 Hz, 512 is 100 Hz.
-    sinc: Annotated[int, Field(ge=1)] = 64
+    #: Length of the sinc filter, which sets the rate: 51200 Hz / sinc; 64 is 800 Hz, 512 is 100 Hz. The maker's driver
+    #: takes no others from the standard sensor.
+    sinc: Annotated[int, Field(ge=64, le=2048)] = 64
     #: Further settings of the filter: chopping, fast settling, and leaving out the FIR filter.
     chop: bool = False
     fast: bool = False
@@ -46,12 +50,15 @@ class BotaOptions(WireOptions):
     temperature_compensated: bool = False
     #: Set the sensor to all this when connecting (nothing is stored in it); false: leave it as it is.
     configure: bool = True
-    #: How long the sensor needs to enter its configuration mode [s].
+    #: Opening the port restarts the sensor; how long it may take until it says `App Init` [s]. 0: its line has no wire
+    #: that resets it, so nothing is waited for.
+    boot_s: NonNegative = 4.0
+    #: How long the sensor needs to enter its configuration mode, unless it acknowledges before [s].
     configure_wait_s: NonNegative = 0.5
     #: Name of the sensor's frame in the robot's model.
     frame: str = "sensor"
-    #: The sensor reports what its load does to it: all six signs are turned.
-    reaction: bool = False
+    #: The sensor reports what its load does to it: all six signs are turned. So do SensONE and Rokubi.
+    reaction: bool = True
 
 
 class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
@@ -107,6 +114,7 @@ class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
 
     async def _connect(self) -> Identity:
         o = self.options
+        await self._boot()
         if o.configure:
             await self._enter_configuration()
             for command in (
@@ -114,10 +122,38 @@ class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
                 bota.filters(sinc=o.sinc, chop=o.chop, fast=o.fast, skip=o.skip_fir),
             ):
                 await self.line.send(command)
-                await self._within(0.05)  # newer firmware confirms, older says nothing
+                await self._acknowledged(command, _ACKNOWLEDGED_S)
         await self._run()
         await self._first_frames()
         return Identity("Bota", "serial F/T sensor")
+
+    async def _boot(self) -> None:
+        """Wait until a sensor that was reset by opening its port is up, or has shown that it was not.
+
+        It says `App Init`; one that goes on streaming was not reset; a silent one gets the whole time.
+        """
+        opened_ns, received = self.clock.now_ns(), b""
+        give_up_ns = opened_ns + round(self.options.boot_s * 1e9)
+        parser = bota.Parser()
+        while (now_ns := self.clock.now_ns()) < give_up_ns:
+            for chunk in await self._within((give_up_ns - now_ns) * 1e-9) or ():
+                received = received[-len(bota.STARTED) :] + chunk.data
+                steady = len(parser.samples(chunk.data)) and chunk.host_ns - opened_ns > _STEADY_NS
+                if bota.STARTED in received:
+                    await self.clock.sleep_until(self.clock.now_ns() + round(_SETTLE_S * 1e9))
+                    return
+                if steady:
+                    return
+
+    async def _acknowledged(self, command: bytes, timeout_s: float) -> bool:
+        """Whether the sensor confirms a command in time; newer firmware does, older says nothing."""
+        give_up_ns, received = self.clock.now_ns() + round(timeout_s * 1e9), b""
+        while (now_ns := self.clock.now_ns()) < give_up_ns:
+            for chunk in await self._within((give_up_ns - now_ns) * 1e-9) or ():
+                received += chunk.data
+                if bota.acknowledgement(command) in received:
+                    return True
+        return False
 
     async def _start(self) -> None:
         await self._run()
@@ -132,7 +168,8 @@ class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
 
     async def _enter_configuration(self) -> None:
         await self._rest()
-        await self.clock.sleep_until(self._configurable_ns)
+        if await self._acknowledged(bota.CONFIGURE, self.options.configure_wait_s):
+            self._configurable_ns = 0
         await self._drain()
 
     async def _run(self) -> None:
@@ -142,21 +179,27 @@ class BotaSerial(StreamingDriver[BotaOptions, Chunk, bytes]):
 
     async def _first_frames(self) -> None:
         """Two frames that are as far apart as the options say, or ConnectError."""
-        parser, stamps = bota.Parser(), np.empty(0, dtype=np.int64)
+        parser, stamps, received = bota.Parser(), np.empty(0, dtype=np.int64), b""
         give_up_ns = self.clock.now_ns() + round(_FRAMES_S * 1e9)
         while len(stamps) < 3 and self.clock.now_ns() < give_up_ns:
             for chunk in await self._within(_FRAMES_S) or ():
                 stamps = np.append(stamps, parser.samples(chunk.data).timestamp_us)
+                received += chunk.data
         where = self.line.where
         if not parser.fed:
             raise ConnectError(
                 self.name, f"{where}: no byte within {_FRAMES_S:g} s of the start; {self.CHECK}"
             )
+        if len(stamps) < 3 and received.count(bota.OLD_HEADER) > 2:
+            raise ConnectError(
+                self.name, f"{where}: this is an older Rokubi, which sends frames of 26 bytes; not supported"
+            )
         if len(stamps) < 3:
             raise ConnectError(
                 self.name,
                 f"{where}: {parser.fed} bytes within {_FRAMES_S:g} s, but {len(stamps)} frames; is the baud rate the "
-                "sensor's (460800 unless changed), and is it set to binary output?",
+                "sensor's (460800 unless changed), is it set to binary output, and is it no sensor of the newer "
+                "generation?",
             )
         period_us = float(np.median(np.diff(stamps) & 0xFFFF_FFFF))
         if abs(period_us * 1e-6 - self._period_s) > 0.1 * self._period_s:

@@ -34,7 +34,6 @@ from heft.drivers.devices.cia402_options import Cia402Axis, Cia402Options
 from heft.drivers.devices.cia402_setup import Facts, set_up
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import CommandError, DeviceFault, DeviceLost, DriverError
-from heft.drivers.playback.setpoint_follower import MotionState
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Column, Stream
 from heft.drivers.transports.can_frame import CanFrame
@@ -62,6 +61,9 @@ class Cia402(CanDrives[Cia402Options]):
         self._goal = [State.SWITCH_ON_DISABLED] * n
         self._arming = False
         self._unwatched_axes: tuple[str, ...] = ()
+        self._dropped_axes: tuple[
+            str, ...
+        ] = ()  # without a brake, and the drive does not hold after a quick stop
         self._heartbeat_ns = 0
         self._in_force: NDArray[np.float64] | None = None  # what the drives take up at the next SYNC
         self._rpdo = [cob_id(Function.RPDO1, axis.node) for axis in self._axes]
@@ -71,7 +73,7 @@ class Cia402(CanDrives[Cia402Options]):
         o, n = self.options, len(self.names)
         return (
             Traffic("SYNC", o.rate_hz, 0),
-            Traffic("TPDOs", 2 * n * o.rate_hz, cia402.TPDO1.size),
+            Traffic("TPDOs", 2 * n * o.rate_hz, max(pdo.size for pdo in o.transmitted)),
             Traffic("RPDOs", n * o.rate_hz, cia402.RPDO1.size),
             Traffic("heartbeats", 10 * n + 4 / o.watchdog_s, 1),
         )
@@ -95,7 +97,7 @@ class Cia402(CanDrives[Cia402Options]):
                 return set_up(setup, options)
 
         facts = await in_thread(work)
-        self._unwatched_axes = facts.unwatched
+        self._unwatched_axes, self._dropped_axes = facts.unwatched, facts.dropped
         self.watchdog_s = None if facts.unwatched else options.watchdog_s
         self._goal = [State.SWITCH_ON_DISABLED] * len(self.axes)
         self._in_force = None
@@ -107,6 +109,8 @@ class Cia402(CanDrives[Cia402Options]):
         await super()._start()
 
     async def _shut_down(self) -> None:
+        if self._armed:
+            return  # they stay on until their own watchdog finds this host silent
         for axis in self._axes:
             await self._link.send(nmt(NmtCommand.PRE_OPERATIONAL, axis.node))
 
@@ -129,8 +133,6 @@ class Cia402(CanDrives[Cia402Options]):
 
     async def _command(self, reference: NDArray[np.float64]) -> None:
         """Controlword and target of every drive, for the next SYNC."""
-        if self._armed and self._failure is not None and self._follower.state is MotionState.OFF:
-            self._goal = [State.QUICK_STOP] * len(self._goal)  # the ramp is over
         n = len(self._axes)
         for i, target in enumerate(self._counts(reference[:n]).tolist()):
             if self._goal[i] is not State.OPERATION_ENABLED:
@@ -143,6 +145,10 @@ class Cia402(CanDrives[Cia402Options]):
     def _next_controlword(self, axis: int) -> int:
         state = cia402.state(self._status[axis])
         goal = self._goal[axis]
+        if (
+            state is State.QUICK_STOP and axis in self._held_axes()
+        ):  # nothing else holds it: never by way of off
+            return Controlword.ENABLE if goal is State.OPERATION_ENABLED else Controlword.QUICK_STOP
         if self._armed and not self._arming and goal is State.OPERATION_ENABLED and state is not goal:
             return (
                 Controlword.DISABLE_VOLTAGE
@@ -176,11 +182,11 @@ class Cia402(CanDrives[Cia402Options]):
             handler(axis, frame)
 
     def _on_feedback(self, axis: int, frame: CanFrame) -> None:
-        decoded = cia402.Feedback.decode(frame.data)
+        decoded = cia402.Feedback.decode(frame.data, torque=self.options.effort == "torque")
         cia402.state(decoded.statusword)
         self._status[axis] = decoded.statusword
         self._store_state(axis, decoded.position)
-        if self.options.effort == "torque":
+        if decoded.torque is not None:
             self._cycles.put(axis, (decoded.position, decoded.torque), frame.host_ns, self._flags(axis))
         else:
             self._cycles.put(axis, (decoded.position,), frame.host_ns)
@@ -188,11 +194,11 @@ class Cia402(CanDrives[Cia402Options]):
             self._check_state(axis)
 
     def _on_motion(self, axis: int, frame: CanFrame) -> None:
-        decoded = cia402.Motion.decode(frame.data)
+        decoded = cia402.Motion.decode(frame.data, current=self.options.effort == "current")
         self._error_code[axis] = decoded.error_code
         self._raw_velocity[axis] = decoded.velocity
         second = len(self._axes) + axis
-        if self.options.effort == "current":
+        if decoded.current is not None:
             self._cycles.put(second, (decoded.velocity, decoded.current), frame.host_ns, self._flags(axis))
         else:
             self._cycles.put(second, (decoded.velocity,), frame.host_ns)
@@ -259,16 +265,48 @@ class Cia402(CanDrives[Cia402Options]):
             )
 
     async def _disable(self) -> None:
-        if not self._at_rest():
-            self._goal = [State.QUICK_STOP] * len(self.axes)
-            await self._until(self._at_rest, _STOP_S)
-        self._goal = [State.SWITCH_ON_DISABLED] * len(self.axes)
+        held = self._held_axes()
+        self._goal = [
+            State.QUICK_STOP if i in held else State.SWITCH_ON_DISABLED for i in range(len(self.axes))
+        ]
         on = (State.OPERATION_ENABLED, State.QUICK_STOP)
-        if not await self._until(lambda: len(self._not_in(*on)) == len(self.axes), _STOP_S):
+
+        def done() -> bool:
+            off = self._not_in(*on)
+            return len(off) == len(self.axes) - len(held) and not held & set(off)
+
+        if not await self._until(done, _STOP_S):
             self._require_bus()
             raise DeviceFault(
                 self.name, f"not every drive is off within {_STOP_S:g} s; use the emergency stop"
             )
+
+    def _quick_stop(self) -> None:
+        self._goal = [State.QUICK_STOP] * len(self.axes)
+
+    def _powered(self) -> bool:
+        held = self._held_axes() if not self._armed else set(range(len(self.axes)))
+        return bool(held) and not held & set(self._not_in(State.OPERATION_ENABLED, State.QUICK_STOP))
+
+    def _holds_alone(self) -> bool:
+        return not self._dropped_axes
+
+    def _relative(self, axis: int) -> str | None:
+        bit = self.options.referenced_bit
+        if bit is None:
+            return super()._relative(axis)
+        word = self._status[axis]
+        return (
+            None
+            if word >> bit & 1
+            else f"its drive says that it is not homed (statusword {word:#06x}, bit {bit})"
+        )
+
+    def _held_axes(self) -> set[int]:
+        """Axes without a brake, which their drives go on holding after a quick stop."""
+        if self.options.off_without_brake is not None:
+            return set()
+        return {i for i, brake in enumerate(self._brakes.tolist()) if not brake}
 
     def _not_in(self, *states: State) -> list[int]:
         """Axes whose drive is in none of these states."""

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from heft.drivers.codecs.cia402 import Abort
+from heft.drivers.codecs.canopen import PdoMap
+from heft.drivers.codecs.cia402 import CURRENT_PDOS, TORQUE_PDOS, Abort
 from heft.drivers.devices.bus.can_drives import AxisOptions, DriveOptions
 from heft.drivers.options import Positive
 
@@ -68,6 +69,8 @@ class Cia402Options(DriveOptions):
     host_node: Node = 127
     #: What a drive does when the heartbeat is missing (6007).
     on_silence: Literal["quick_stop", "disable_voltage"] = "quick_stop"
+    #: Bit of the statusword that says that the position is referenced (15 on EPOS4); left out: the drives do not tell.
+    referenced_bit: Annotated[int, Field(ge=0, le=15)] | None = None
     #: Compare counts_per_turn with the drive's objects 608F, 6091 and 6092, where it has them.
     verify_scale: bool = True
 
@@ -90,6 +93,11 @@ class Cia402Options(DriveOptions):
                 f"watchdog_s: {self.watchdog_s} s is outside 0.001 to 65 s, what object 1016 can hold"
             )
         return self
+
+    @property
+    def transmitted(self) -> tuple[PdoMap, PdoMap]:
+        """TPDO1 and TPDO2: only what is used is asked of a drive."""
+        return TORQUE_PDOS if self.effort == "torque" else CURRENT_PDOS
 
     @property
     def abort(self) -> Abort:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heft.drivers.codecs.canopen import Function, NmtCommand, consumer_heartbeat
-from heft.drivers.codecs.cia402 import RPDO1, TPDO1, TPDO2, Mode, interpolation_period
+from heft.drivers.codecs.cia402 import RPDO1, Mode, QuickStop, interpolation_period
 from heft.drivers.devices.bus.canopen_setup import CanopenSetup
 from heft.drivers.devices.cia402_options import Cia402Axis, Cia402Options
 from heft.drivers.driver import Identity
@@ -20,25 +20,32 @@ _CSP_SUPPORTED = 1 << (Mode.CYCLIC_POSITION - 1)  # in object 6502
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What set-up found: who answered, and which axes have no watchdog."""
+    """What set-up found: who answered, and which axes have no watchdog.
+
+    `dropped` have no brake, and a drive that does not hold them after a quick stop.
+    """
 
     identity: Identity
     unwatched: tuple[str, ...]
+    dropped: tuple[str, ...]
 
 
 def set_up(setup: CanopenSetup, options: Cia402Options) -> Facts:
     """All drives, in pre-operational state; ConnectError says which one is not as the rig's file says."""
     setup.command(NmtCommand.PRE_OPERATIONAL)
     setup.present()
-    unwatched, serials = [], []
+    unwatched, dropped, serials = [], [], []
     for name, axis in options.axes.items():
         setup.profile(axis.node, PROFILE)
         serials.append(setup.serial(axis.node, axis.serial))
         _compare_units(setup, axis, options)
         _choose_mode(setup, axis.node, options)
-        _map(setup, axis.node)
+        setup.announce_sync(axis.node, options.rate_hz)
+        _map(setup, axis.node, options)
         if not _watch(setup, axis.node, options):
             unwatched.append(name)
+        if not axis.brake and not _stay(setup, axis.node, options):
+            dropped.append(name)
     node = next(iter(options.axes.values())).node
     identity = Identity(
         vendor=f"CANopen vendor {setup.number(node, 0x1018, 1) or 0:#x}",
@@ -46,7 +53,7 @@ def set_up(setup: CanopenSetup, options: Cia402Options) -> Facts:
         serial=", ".join(str(serial) for serial in serials if serial is not None),
         firmware=setup.text(node, 0x100A),
     )
-    return Facts(identity, tuple(unwatched))
+    return Facts(identity, tuple(unwatched), tuple(dropped))
 
 
 def _compare_units(setup: CanopenSetup, axis: Cia402Axis, options: Cia402Options) -> None:
@@ -54,7 +61,9 @@ def _compare_units(setup: CanopenSetup, axis: Cia402Axis, options: Cia402Options
     for index, key, unit in ((0x6075, "rated_current", "A"), (0x6076, "rated_torque", "N m")):
         given = getattr(axis, key)
         actual = setup.number(axis.node, index) if given is not None else None
-        if actual is not None and abs(actual / 1000 - given) > 0.01 * given:
+        # The profile counts thousandths; some drives (EPOS4) are said to count millionths of the torque.
+        steps = (1e3, 1e6) if key == "rated_torque" else (1e3,)
+        if actual is not None and all(abs(actual / step - given) > 0.01 * given for step in steps):
             raise _differs(setup, axis.node, key, given, actual / 1000, unit, f"{index:04X}")
     units = _units_per_turn(setup, axis.node) if options.verify_scale else None
     if units is not None and abs(units - abs(axis.counts_per_turn)) > 1e-6 * units:
@@ -94,8 +103,9 @@ def _choose_mode(setup: CanopenSetup, node: int, options: Cia402Options) -> None
         setup.require(node, 0x60C2, 2, exponent, 1, "set the interpolation period")
 
 
-def _map(setup: CanopenSetup, node: int) -> None:
-    for function, pdo in ((Function.TPDO1, TPDO1), (Function.TPDO2, TPDO2), (Function.RPDO1, RPDO1)):
+def _map(setup: CanopenSetup, node: int, options: Cia402Options) -> None:
+    first, second = options.transmitted
+    for function, pdo in ((Function.TPDO1, first), (Function.TPDO2, second), (Function.RPDO1, RPDO1)):
         setup.map_pdo(node, function, pdo)
     for function in (Function.TPDO3, Function.TPDO4):
         setup.silence(node, function)
@@ -110,6 +120,15 @@ def _watch(setup: CanopenSetup, node: int, options: Cia402Options) -> bool:
         and setup.number(node, 0x6007, signed=True) == options.abort
         and setup.write(node, 0x1016, 1, wanted, 4)
         and setup.number(node, 0x1016, 1) == wanted
+    )
+
+
+def _stay(setup: CanopenSetup, node: int, options: Cia402Options) -> bool:
+    """Let the drive hold its axis after a quick stop, also one of its watchdog's; does it?"""
+    return (
+        options.on_silence == "quick_stop"
+        and setup.write(node, 0x605A, 0, QuickStop.STAY, 2)
+        and setup.number(node, 0x605A, signed=True) == QuickStop.STAY
     )
 
 

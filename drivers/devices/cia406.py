@@ -135,6 +135,7 @@ class Cia406(BusDriver[Cia406Options]):
             serials.append(setup.serial(node, encoder.serial))
             _compare_units(setup, encoder)
             setup.write(node, 0x6200, 0, 0, 2)  # not by its own timer
+            setup.announce_sync(node, self.options.rate_hz)
             setup.silence(node, Function.TPDO1)
             setup.map_pdo(node, Function.TPDO2, POSITION)
             setup.write(node, 0x1017, 0, _HEARTBEAT_MS, 2)

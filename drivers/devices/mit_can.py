@@ -23,7 +23,6 @@ from heft.drivers.devices.bus.row_assembler import age_columns
 from heft.drivers.devices.mit_can_options import MitAxis, MitOptions
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DriverError, ProtocolError
-from heft.drivers.playback.setpoint_follower import MotionState
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Column, Stream
 from heft.drivers.transports.can_frame import CanFrame
@@ -56,7 +55,6 @@ class MitCan(CanDrives[MitOptions]):
         self._orders: list[list[Special]] = [[] for _ in range(n)]  # sent instead of a cycle's frame
         self._arming = False
         self._sending = False  # setpoints with gains
-        self._damping = False  # no stiffness, all the damping there is
         self._by_reply: dict[int, tuple[Dialect, dict[int, int]]] = {}
         for i, axis in enumerate(self._axes):
             self._by_reply.setdefault(axis.reply, (axis.dialect, {}))[1][axis.motor] = i
@@ -70,7 +68,7 @@ class MitCan(CanDrives[MitOptions]):
         ages = age_columns(self.names)
         positions = (_column(j, "position", "rad", a, a.ranges.position, a.zero) for j, a in axes)
         velocities = (_column(j, "velocity", "rad/s", a, a.ranges.velocity) for j, a in axes)
-        torques = (_column(j, "torque", "N m", a, a.ranges.torque) for j, a in axes)
+        torques = (_column(j, "torque", "N m", a, a.ranges.torque, gain=a.true_torque) for j, a in axes)
         rate_hz = self.options.rate_hz
         motion = Stream(f"{self.name}.motion", (*positions, *velocities, *ages), rate_hz, dtype="<i4")
         torque = Stream(f"{self.name}.torque", (*torques, *ages), rate_hz, dtype="<i4")
@@ -87,8 +85,10 @@ class MitCan(CanDrives[MitOptions]):
     # -- set-up -------------------------------------------------------------------------------------------------------
 
     async def _connect(self) -> Identity:
-        self._quiet, self._arming, self._sending, self._damping = True, False, False, False
+        self._quiet, self._arming, self._sending = True, False, False
         self._orders = [[] for _ in self._axes]
+        self._woken: set[int] = set()
+        self._require_held()
         kinds = sorted({axis.model for axis in self._axes})
         maker = {Dialect.AK: "T-Motor", Dialect.DAMIAO: "Damiao"}
         return Identity(", ".join(sorted({maker[a.dialect] for a in self._axes})), ", ".join(kinds))
@@ -114,7 +114,45 @@ class MitCan(CanDrives[MitOptions]):
         unwatched = [a for a in self._axes if a.dialect is Dialect.AK]
         self.watchdog_s = None if unwatched else self.options.watchdog_s
         self._quiet = False
+        await self._wake()
         await super()._start()
+
+    def _require_held(self) -> None:
+        """Reading an AK motor takes a command: one that was left switched on goes limp. ConnectError where an arm
+        may fall.
+        """
+        loose = [
+            name
+            for name, axis in zip(self.axes, self._axes, strict=True)
+            if axis.dialect is Dialect.AK and not axis.brake
+        ]
+        if loose and self.options.off_without_brake is None:
+            raise ConnectError(
+                self.name,
+                f"{self._who(loose)} has no brake, and can be read only by a command without torque: if an "
+                "earlier program "
+                "has left it switched on, the arm falls. Say under `off_without_brake` in the rig's file where it then "
+                "rests or what balances it (docs/safety.md)",
+            )
+
+    async def _wake(self) -> None:
+        """Send ENABLE to AK motors that do not answer while they are off, as their manual has it; they get no
+        torque.
+        """
+        ak = [i for i, axis in enumerate(self._axes) if axis.dialect is Dialect.AK]
+        if await self._until(
+            lambda: self._reported.issuperset(ak), min(_ANSWER_S, 0.4 * self.options.timeout_s)
+        ):
+            return
+        for i in set(ak) - self._reported:
+            self._woken.add(i)
+            self._orders[i] = [Special.ENABLE]
+            self._missed[i] = 0
+
+    async def _shut_down(self) -> None:
+        if not self._armed:
+            for i in self._woken:
+                await self._link.send(CanFrame(self._axes[i].motor, Special.DISABLE.value))
 
     async def _compare_ranges(self, index: int) -> None:
         """The motor's own limits are those that its codes are read with, and it listens to this protocol."""
@@ -177,8 +215,6 @@ class MitCan(CanDrives[MitOptions]):
 
     def _frames(self, reference: NDArray[np.float64]) -> list[CanFrame]:
         """One frame for every motor."""
-        if self._sending and self._failure is not None and self._follower.state is MotionState.OFF:
-            self._sending, self._damping = False, True  # the ramp is over
         n = len(self._axes)
         states = zip(
             self._axes, self._orders, reference[:n].tolist(), reference[n : 2 * n].tolist(), strict=True
@@ -191,8 +227,6 @@ class MitCan(CanDrives[MitOptions]):
             command = Command()
             if self._sending:
                 command = Command(axis.direction * q + axis.zero, axis.direction * v, axis.kp, axis.kd)
-            elif self._damping:
-                command = Command(kd=axis.ranges.kd.high)
             elif axis.dialect is Dialect.DAMIAO:
                 frames.append(damiao.refresh(axis.motor))
                 continue
@@ -266,17 +300,20 @@ class MitCan(CanDrives[MitOptions]):
             raise self._fault(index, f"is not enabled after {_ENABLE_S:g} s:")
 
     async def _disable(self) -> None:
-        if not self._at_rest():
-            self._sending, self._damping = False, True
-            await self._until(self._at_rest, _STOP_S)
-        self._sending = self._damping = False
+        self._sending = False
         self._answers = [0] * len(self.axes)
-        self._orders = [[Special.DISABLE] * _ASK for _ in self._axes]
+        # Those that are mute while they are off are switched on again, without torque, to be heard.
+        self._orders = [
+            [Special.DISABLE] * _ASK + [Special.ENABLE] * (i in self._woken) for i in range(len(self._axes))
+        ]
         if not await self._until(self._off, _STOP_S):
             self._require_bus()
             raise DeviceFault(
                 self.name, f"not every motor is off within {_STOP_S:g} s; use the emergency stop"
             )
+
+    def _powered(self) -> bool:
+        return self._sending and not self._not_enabled()
 
     def _enabled(self) -> bool:
         """Whether every motor has answered a setpoint and none reports that it is off."""
@@ -322,10 +359,13 @@ class MitCan(CanDrives[MitOptions]):
         return f"{self._who(ak)} is"
 
 
-def _column(joint: str, quantity: str, unit: str, axis: MitAxis, field: Field, zero: float = 0.0) -> Column:
-    """Motors round down: a code stands for the middle of what leads to it."""
+def _column(
+    joint: str, quantity: str, unit: str, axis: MitAxis, field: Field, zero: float = 0.0, gain: float = 1.0
+) -> Column:
+    """Motors round down: a code stands for the middle of what leads to it; times `gain`."""
     offset = field.offset + 0.5 * field.scale - zero
-    return Column(joint, quantity, unit, axis.direction * field.scale, axis.direction * offset, "code")
+    side = axis.direction * gain
+    return Column(joint, quantity, unit, side * field.scale, side * offset, "code")
 
 
 def _at_its_end(code: int, field: Field) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from heft.drivers.codecs.mit_can import RANGES, Dialect, Range
+from heft.drivers.codecs.mit_can import RANGES, TORQUE_GAINS, Dialect, Range
 from heft.drivers.devices.bus.can_drives import AxisOptions, DriveOptions
 from heft.drivers.options import Options, Positive
 
@@ -37,6 +37,9 @@ class MitAxis(AxisOptions):
     #: Stiffness [N m/rad] and damping [N m s/rad]: the arm sags by its weight over kp.
     kp: Annotated[float, Field(ge=0, le=500)]
     kd: Annotated[float, Field(ge=0, le=5)]
+    #: True torque over what the motor reports (its firmware multiplies the current by a constant of its own); left
+    #: out: as published for the model (AK80-9: 0.746), or 1 where nothing is known. Calibrate it with a weighed load.
+    torque_gain: Positive | None = None
     #: Ranges other than those of the model.
     range: MitRange | None = None
     #: Serial number (register 15) that a Damiao motor must have; left out: any.
@@ -53,6 +56,11 @@ class MitAxis(AxisOptions):
                 f"motor: {self.motor}; a Damiao motor tells only 4 bits of its number, so 0 to 15"
             )
         return self
+
+    @property
+    def true_torque(self) -> float:
+        """True torque over what the motor reports."""
+        return TORQUE_GAINS.get(self.model, 1.0) if self.torque_gain is None else self.torque_gain
 
     @property
     def dialect(self) -> Dialect:

@@ -27,7 +27,6 @@ from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
 from heft.drivers.devices.bus.row_assembler import age_columns
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import ConnectError, DeviceFault, DriverError, ProtocolError
-from heft.drivers.playback.setpoint_follower import MotionState
 from heft.drivers.stream import Column, Stream
 from heft.drivers.transports.can_frame import FD_LENGTHS, CanFrame
 from heft.drivers.transports.can_link import CanLink
@@ -40,6 +39,9 @@ _ANSWER_S = 0.5
 _LIMITS = 96  # faults from here on are limits that are in force
 _NOP = b"\x50"
 _MODEL, _FIRMWARE = int(Register.MODEL_NUMBER), int(Register.FIRMWARE_VERSION)
+_HOME = int(Register.HOME_STATE)
+_HOMED = {0: "it counts from where it was switched on", 1: "it is referenced to its rotor, not to its output"}
+_NO_LIMIT = -1.0  # negative: not even the one stored in the controller
 _SERIAL = tuple(int(Register.SERIAL_NUMBER1) + i for i in range(3))
 _MOVING = {Mode.POSITION, Mode.TIMEOUT, Mode.ZERO_VELOCITY, Mode.STAY_WITHIN, Mode.BRAKE}
 
@@ -85,7 +87,12 @@ class Moteus(CanDrives[MoteusOptions]):
         wanted.torque, wanted.q_current = (
             (moteus.IGNORE, moteus.F32) if options.effort == "current" else (moteus.F32, moteus.IGNORE)
         )
-        self._controllers = [moteus.Controller(id=a.number, query_resolution=wanted) for a in self._axes]
+        sent = moteus.PositionResolution()
+        sent.velocity_limit = sent.accel_limit = moteus.INT8  # of which only the sign matters
+        self._controllers = [
+            moteus.Controller(id=a.number, query_resolution=wanted, position_resolution=sent)
+            for a in self._axes
+        ]
         self._by_number = {axis.number: i for i, axis in enumerate(self._axes)}
         self._mode = [0] * len(self.axes)
         self._fault_code = [0] * len(self.axes)
@@ -127,6 +134,11 @@ class Moteus(CanDrives[MoteusOptions]):
         )
         return self._cycles
 
+    @property
+    def _bridged_cycles(self) -> int:
+        """A controller goes on at the velocity of its last command until its watchdog stops it."""
+        return math.ceil(self.options.watchdog_s * self.options.rate_hz)
+
     # -- set-up -------------------------------------------------------------------------------------------------------
 
     async def _connect(self) -> Identity:
@@ -136,7 +148,7 @@ class Moteus(CanDrives[MoteusOptions]):
         return Identity("mjbots", "moteus")
 
     async def _start(self) -> None:
-        wanted = dict.fromkeys((_MODEL, _FIRMWARE, *_SERIAL), moteus.INT32)
+        wanted = dict.fromkeys((_HOME, _MODEL, _FIRMWARE, *_SERIAL), moteus.INT32)
         for controller in self._controllers:
             command = controller.make_custom_query(wanted)
             await self._link.send(_frame(command))
@@ -185,8 +197,6 @@ class Moteus(CanDrives[MoteusOptions]):
 
     def _frames(self, reference: NDArray[np.float64]) -> list[CanFrame]:
         """One frame for every controller."""
-        if self._sending and self._failure is not None and self._follower.state is MotionState.OFF:
-            self._sending, self._braking = False, True  # the ramp is over
         if self._orders:
             order = self._orders.pop(0)
             return [_frame(order(controller)) for controller in self._controllers]
@@ -199,7 +209,14 @@ class Moteus(CanDrives[MoteusOptions]):
         rates = (reference[n : 2 * n] / self._scale[:n]).tolist()
         return [
             _frame(
-                c.make_position(position=p, velocity=v, watchdog_timeout=self.options.watchdog_s, query=True)
+                c.make_position(
+                    position=p,
+                    velocity=v,
+                    velocity_limit=_NO_LIMIT,
+                    accel_limit=_NO_LIMIT,
+                    watchdog_timeout=self.options.watchdog_s,
+                    query=True,
+                )
             )
             for c, p, v in zip(self._controllers, turns, rates, strict=True)
         ]
@@ -269,9 +286,6 @@ class Moteus(CanDrives[MoteusOptions]):
                 raise self._fault(index, f"does not go to position mode within {_ENABLE_S:g} s")
 
     async def _disable(self) -> None:
-        if not self._at_rest():
-            self._sending, self._braking = False, True
-            await self._until(self._at_rest, _STOP_S)
         self._sending = self._braking = False
         self._orders = [lambda c: c.make_stop(query=True)] * 2
         if not await self._until(lambda: not self._orders and not set(self._mode) & _MOVING, _STOP_S):
@@ -279,6 +293,18 @@ class Moteus(CanDrives[MoteusOptions]):
             raise DeviceFault(
                 self.name, f"not every controller has stopped within {_STOP_S:g} s; use the emergency stop"
             )
+
+    def _relative(self, axis: int) -> str | None:
+        told = self._identities.get(axis, {}).get(_HOME)
+        if told is None:
+            return super()._relative(axis)
+        return _HOMED.get(int(told))  # what it says of itself goes before the rig's file
+
+    def _quick_stop(self) -> None:
+        self._sending, self._braking = False, True
+
+    def _powered(self) -> bool:
+        return set(self._mode) <= {Mode.POSITION, Mode.ZERO_VELOCITY}
 
     def _who(self, axes: Sequence[str]) -> str:
         return ", ".join(f"controller {self.options.axes[axis].number} ({axis})" for axis in axes)

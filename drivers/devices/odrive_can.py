@@ -21,6 +21,7 @@ from heft.drivers.codecs.odrive_messages import (
     AxisState,
     ClearErrors,
     ControlMode,
+    EncoderCount,
     EncoderEstimates,
     Heartbeat,
     Heartbeat05,
@@ -42,7 +43,6 @@ from heft.drivers.devices.bus.row_assembler import age_columns
 from heft.drivers.devices.odrive_can_options import OdriveOptions
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DriverError
-from heft.drivers.playback.setpoint_follower import MotionState
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Column, Stream
 from heft.drivers.transports.can_frame import CanFrame
@@ -75,6 +75,10 @@ class OdriveCan(CanDrives[OdriveOptions]):
         self._watchdog_expired: set[int] = set()  # axes whose watchdog has expired
         self._arming = self._feeding = False
         self._cycles = 0
+        self._currents: set[int] = set()  # axes that have sent Iq
+        self._counts: dict[int, int] = {}
+        # Axes whose estimates mean something: firmware 0.5 sends zeros until its loop has been closed once.
+        self._estimated: set[int] = set()
 
     def _traffic(self) -> Sequence[Traffic]:
         o, n = self.options, len(self.names)
@@ -108,12 +112,15 @@ class OdriveCan(CanDrives[OdriveOptions]):
         self._versions.clear()
         self._parameters.clear()
         self._watchdog_expired.clear()
+        self._currents.clear()
+        self._estimated = set() if self._firmware is Firmware.V05 else set(range(len(self.axes)))
         self._arming = self._feeding = False
         return Identity("ODrive Robotics", "ODrive", firmware=str(self.options.firmware))
 
     async def _start(self) -> None:
         await super()._start()
         await self._ask_version()
+        await self._require_currents()
         self.watchdog_s = self.options.watchdog_s if await self._watchdog_seen() else None
 
     async def _ask_version(self) -> None:
@@ -142,6 +149,46 @@ class OdriveCan(CanDrives[OdriveOptions]):
                 self.name, f"{self._who(self.axes[:1])} has firmware {firmware}, expected 0.6.x"
             )
         self._identity = Identity("ODrive Robotics", f"ODrive {hardware}", firmware=firmware)
+
+    async def _require_currents(self) -> None:
+        """Every axis sends Iq by itself, or ConnectError."""
+        wait_s = 5.0 / self.options.feedback_hz + _ANSWER_S
+        if not await self._until(lambda: len(self._currents) == len(self.axes), wait_s):
+            silent = [name for i, name in enumerate(self.axes) if i not in self._currents]
+            setting = "iq_msg_rate_ms" if self._firmware is Firmware.V06 else "iq_rate_ms"
+            older = "" if self._firmware is Firmware.V06 else "; firmware before 0.5.6 cannot: update it"
+            raise ConnectError(
+                self.name,
+                f"{self._link.where}: {self._who(silent)} sends no Iq within {wait_s:.1f} s; set {setting} on "
+                f"it{older}",
+            )
+
+    async def position(self) -> NDArray[np.float64]:
+        self._require_bus()
+        await self._locate()
+        return await super().position()
+
+    async def _locate(self) -> None:
+        """Where axes are that send no estimate yet: from their counts, or CommandError."""
+        unknown = [i for i in range(len(self.axes)) if i not in self._estimated]
+        blind = [self.axes[i] for i in unknown if self._axes[i].cpr is None]
+        if blind:
+            raise CommandError(
+                self.name,
+                f"{self._who(blind)} tells position 0, as firmware 0.5 does until its loop has been closed "
+                "once: where it "
+                "is cannot be known; give its encoder's `cpr` in the rig's file, or close its loop once with "
+                "odrivetool",
+            )
+        for i in unknown:
+            self._counts.pop(i, None)
+            await self._link.send(codec.request(self._axes[i].node, EncoderCount))
+        if not await self._until(lambda: set(unknown) <= self._counts.keys(), _ANSWER_S):
+            raise CommandError(
+                self.name, f"{self._who([self.axes[i] for i in unknown])} does not tell its counts"
+            )
+        for i in unknown:
+            self._store_state(i, self._counts[i] / (self._axes[i].cpr or 1), 0.0)
 
     async def _watchdog_seen(self) -> bool:
         """Whether the axes' own watchdog is on: from its parameters, or because it expires while nothing is sent."""
@@ -173,15 +220,16 @@ class OdriveCan(CanDrives[OdriveOptions]):
         if self._feeding:
             await self._command(reference)
         elif self._arming:
-            await self._choose_mode()
+            for axis in self._axes:
+                await self._link.send(codec.feed(axis.node))  # its watchdog, until there are setpoints
         self._played.add(self._cycles, reference.tolist(), self.clock.now_ns())
         self._cycles += 1
 
+    def _leave_out(self, cycles: int) -> None:
+        super()._leave_out(cycles)
+        self._cycles += cycles
+
     async def _command(self, reference: NDArray[np.float64]) -> None:
-        if self._failure is not None and self._follower.state is MotionState.OFF:
-            self._feeding = False  # the ramp is over
-            await self._send_all(SetState(AxisState.IDLE))
-            return
         n = len(self.axes)
         turns = (reference[:n] - self._offset[:n]) / self._scale[:n]
         rates = reference[n : 2 * n] / self._scale[:n]
@@ -189,7 +237,7 @@ class OdriveCan(CanDrives[OdriveOptions]):
             await self._link.send(codec.encode(axis.node, InputPosition(turn, rate)))
 
     async def _choose_mode(self) -> None:
-        """Set position control; repeated until the loop is closed, to feed the watchdog meanwhile."""
+        """Set position control, once: firmware 0.5 sets its setpoint anew whenever it is told."""
         mode = (
             InputMode.PASSTHROUGH if self.options.input_mode == "passthrough" else InputMode.POSITION_FILTER
         )
@@ -214,13 +262,21 @@ class OdriveCan(CanDrives[OdriveOptions]):
         match message:
             case EncoderEstimates(position, velocity):
                 self._missed[axis] = 0
-                if math.isfinite(position) and math.isfinite(velocity):
+                if position != 0.0 or velocity != 0.0:
+                    self._estimated.add(axis)
+                if axis not in self._estimated:
+                    self._reported.add(axis)
+                    self._motion.put(axis, (0.0, 0.0), frame.host_ns, (Validity.FAULT, Validity.FAULT))
+                elif math.isfinite(position) and math.isfinite(velocity):
                     self._estimates[axis] += 1
                     self._store_state(axis, position, velocity)
                     self._motion.put(axis, (position, velocity), frame.host_ns)
                 else:  # it has no estimate
                     self._motion.put(axis, (0.0, 0.0), frame.host_ns, (Validity.FAULT, Validity.FAULT))
+            case EncoderCount(shadow, _):
+                self._counts[axis] = shadow
             case Iq(measured=measured):
+                self._currents.add(axis)
                 self._current.put(axis, (measured,), frame.host_ns)
             case Heartbeat() | Heartbeat05():
                 self._on_heartbeat(axis, message.error, message.state)
@@ -229,6 +285,8 @@ class OdriveCan(CanDrives[OdriveOptions]):
 
     def _on_heartbeat(self, axis: int, error: int, state: int) -> None:
         self._error[axis], self._state[axis] = error, state
+        if state == AxisState.CLOSED_LOOP:
+            self._estimated.add(axis)
         if error & codec.WATCHDOG[self._firmware]:
             self._watchdog_expired.add(axis)
         if self._feeding and self._failure is None and (error or state != AxisState.CLOSED_LOOP):
@@ -273,6 +331,9 @@ class OdriveCan(CanDrives[OdriveOptions]):
             raise DeviceFault(
                 self.name, f"not every axis is idle within {_STOP_S:g} s; use the emergency stop"
             )
+
+    def _powered(self) -> bool:
+        return self._feeding and not self._open_axes()
 
     def _open_axes(self) -> list[int]:
         """Axes that are not in closed loop control without an error."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from heft.drivers.block import Block, Validity
 from heft.drivers.codecs import modbus
@@ -26,7 +26,7 @@ from heft.drivers.devices.base.modbus_client import ModbusClient
 from heft.drivers.devices.base.polled_driver import PolledDriver, PolledOptions
 from heft.drivers.driver import Context, Gripper, Identity
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, ProtocolError
-from heft.drivers.options import Positive
+from heft.drivers.options import Positive, RateHz
 from heft.drivers.stream import Column, Stream
 from heft.drivers.transports.serial_port import SerialPort
 from heft.drivers.transports.transport import Chunk, Transport
@@ -49,12 +49,16 @@ class GripperOptions(PolledOptions):
     #: Modbus address of the gripper.
     unit: Annotated[int, Field(ge=1, le=247)] = UNIT
     #: How often its state is read [1/s]; a transaction takes about 16 ms.
-    rate_hz: Positive = 30.0
+    rate_hz: RateHz = 30.0
     #: How long an answer may take [s].
     answer_s: Positive = 0.05
     timeout_s: Positive = 0.5
     #: Largest distance of the fingers [m]: 0.085 or 0.140 (2F), 0.050 (Hand-E).
     stroke: Positive = 0.085
+    #: What its position reads with the fingers fully open, and fully closed without an object: 13 and 230 on a 2F-85,
+    #: which never reach 0 and 255. Look at `heft devices probe` with your fingers.
+    open_count: Byte = 13
+    closed_count: Byte = 230
     #: Speed and force of a grip, 0 to 255.
     speed: Byte = 128
     force: Byte = 128
@@ -64,6 +68,15 @@ class GripperOptions(PolledOptions):
     inside: bool = False
     #: How long activating, closing or opening may take at most [s].
     motion_s: Positive = 8.0
+
+    @model_validator(mode="after")
+    def _travels(self) -> Self:
+        if self.closed_count <= self.open_count:
+            raise ValueError(
+                f"closed_count: {self.closed_count} must be above open_count, {self.open_count}: it counts up "
+                "while closing"
+            )
+        return self
 
 
 class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
@@ -78,6 +91,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
 
     def __init__(self, name: str, options: GripperOptions, context: Context) -> None:
         super().__init__(name, options, context)
+        travel = options.closed_count - options.open_count
         self._stream = Stream(
             name=f"{name}.state",
             columns=(
@@ -85,8 +99,8 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
                     "fingers",
                     "opening",
                     "m",
-                    -options.stroke / _CLOSED,
-                    options.stroke,
+                    -options.stroke / travel,
+                    options.stroke * options.closed_count / travel,
                     raw_unit="count",
                 ),
                 Column("fingers", "current", "A", CURRENT_SCALE, raw_unit="10 mA"),

@@ -20,7 +20,7 @@ from heft.drivers.devices.base.wire_driver import WireDriver, WireOptions
 from heft.drivers.devices.base.wrench_stream import wrench_stream
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import ConnectError, DeviceLost, ProtocolError
-from heft.drivers.options import NonNegative, Positive
+from heft.drivers.options import NonNegative, Positive, RateHz
 from heft.drivers.stream import Stream
 from heft.drivers.transports.serial_port import SerialPort
 from heft.drivers.transports.transport import Chunk, Transport
@@ -42,8 +42,10 @@ class Ft300Options(WireOptions):
     port: str
     #: Modbus address of the sensor.
     unit: Annotated[int, Field(ge=1, le=247)] = codec.UNIT
-    #: How long an answer may take [s]; reading the registers takes 13 ms on the line.
-    answer_s: Positive = 0.1
+    #: How long an answer may take [s]: the maker allows 400 ms; reading the registers takes 13 ms on the line.
+    answer_s: Positive = 0.4
+    #: Silent for longer: lost [s]; longer than an answer may take.
+    timeout_s: Positive = 1.0
     #: How long the sequence that ends an earlier stream takes [s].
     stop_s: NonNegative = 0.5
     #: Name of the sensor's frame in the robot's model.
@@ -56,14 +58,14 @@ class Ft300StreamOptions(Ft300Options):
     """The stream, which the vendor recommends."""
 
     #: Frames per second as the sensor sends them; gaps in the sequence are found by it.
-    rate_hz: Positive = 100.0
+    rate_hz: RateHz = 100.0
 
 
 class Ft300RegisterOptions(Ft300Options, PolledOptions):
     """The registers."""
 
     #: How often they are read [1/s]; a transaction takes 15 ms at 19200 baud.
-    rate_hz: Positive = 50.0
+    rate_hz: RateHz = 50.0
 
 
 class _Ft300(WireDriver[Any, Chunk, bytes]):
@@ -102,8 +104,15 @@ class _Ft300(WireDriver[Any, Chunk, bytes]):
         )
         serial = await self._registers(codec.SERIAL_NUMBER)
         await self._registers(codec.WRENCH)
-        number = "".join(chr(byte) for r in serial for byte in divmod(r, 256) if 0x20 < byte < 0x7F)
-        return Identity("Robotiq", "FT 300", number)
+        firmware = await self._registers(codec.FIRMWARE)
+        if not codec.is_ft_sensor(firmware):
+            raise ConnectError(
+                self.name,
+                f"{self.line.where}: register {codec.FIRMWARE[0]} is {firmware[0]:#06x}, which begins with no "
+                "F: this is no "
+                "FT 300; is it the gripper's line?",
+            )
+        return Identity("Robotiq", "FT 300", codec.serial_number(serial))
 
     async def _registers(self, place: tuple[int, int]) -> tuple[int, ...]:
         """Registers of a sensor whose last frames may still be on their way, or ConnectError."""

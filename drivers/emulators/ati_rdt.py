@@ -22,10 +22,11 @@ from heft.drivers.emulators.base.sampling import Samples
 from heft.drivers.emulators.base.wrench_model import WrenchModel, WrenchOptions
 from heft.drivers.emulators.wires.http_page import HttpPage
 from heft.drivers.emulators.wires.udp_wire import UdpWire
-from heft.drivers.options import Positive
+from heft.drivers.options import Positive, RateHz
 from heft.drivers.plant.faults import Saturate, Stuck
 from heft.drivers.plant.plant import Plant
 from heft.drivers.plant.sensor import per_wrench
+from heft.drivers.plant.ticker import Ticker
 
 __all__ = ["AtiOptions", "AtiRdt", "OnRobotHex", "OnRobotOptions"]
 
@@ -43,6 +44,7 @@ _NEWTON_METRES = {
     "lbf-in": 0.1129848290276167,
     "lbf-ft": 1.3558179483314004,
     "kgf-cm": 0.0980665,
+    "kg-cm": 0.0980665,
 }
 
 
@@ -50,14 +52,25 @@ class AtiOptions(WrenchOptions):
     """What is set on the box's own pages, and its errors."""
 
     #: RDT output rate; the box divides its 7000 Hz by a whole number.
-    rate_hz: Positive = 1000.0
+    rate_hz: RateHz = 1000.0
     counts_per_force: Positive = 1e6
     counts_per_torque: Positive = 1e6
     force_unit: Literal["N", "kN", "lbf", "klbf", "kgf"] = "N"
-    torque_unit: Literal["N-m", "N-mm", "kN-m", "lbf-in", "lbf-ft", "kgf-cm"] = "N-m"
+    torque_unit: Literal["N-m", "N-mm", "kN-m", "lbf-in", "lbf-ft", "kgf-cm", "kg-cm"] = "N-m"
+    #: Which page it has: names of its entries differ between the Net Box and the Axia.
+    page: Literal["net_box", "axia"] = "net_box"
+    #: Rate of the samples inside, which ft_sequence counts; what the page says where that is another.
+    internal_hz: Positive = 7000.0
+    told_internal_hz: Positive | None = None
     product: str = "Emulated Net F/T"
     serial: str = "FT00001"
-    firmware: str = "2.0"
+    board: str = "LOT0001"
+    firmware: str = "2.2.59"
+    #: Tool transform, offsets of the gauges, number of the low-pass filter (it does nothing here), RDT switched on.
+    transform: tuple[float, float, float, float, float, float] = (0.0,) * 6
+    bias: tuple[int, int, int, int, int, int] = (745, 17, 447, 184, -596, -253)
+    filter: Annotated[int, Field(ge=0)] = 0
+    enabled: bool = True
     #: rdt_sequence of the first record after a start.
     first_record: Annotated[int, Field(ge=0, lt=1 << 32)] = 1
     #: UDP and HTTP ports; 0: any free one.
@@ -76,7 +89,7 @@ class AtiOptions(WrenchOptions):
 class OnRobotOptions(WrenchOptions):
     """The compute box; scales are fixed."""
 
-    rate_hz: Positive = 500.0
+    rate_hz: RateHz = 500.0
     first_record: Annotated[int, Field(ge=0, lt=1 << 32)] = 1
     port: int = 0
 
@@ -111,6 +124,10 @@ class AtiRdt(Emulator[Any, UdpWire]):
         self._changed = asyncio.Event()
         self._page = self._make_page()
         self._set_rate(options.rate_hz)
+
+    def _make_ticker(self) -> Ticker:
+        drawn, hz = super()._make_ticker(), getattr(self.options, "internal_hz", self.TICK_HZ)
+        return Ticker(drawn.offset_s * drawn.hz / hz, drawn.drift, hz, self.TICK_BITS)
 
     def _make_wire(self) -> UdpWire:
         return UdpWire(self.name, self.plant, self.options.port)
@@ -238,15 +255,23 @@ class AtiRdt(Emulator[Any, UdpWire]):
     def _xml(self) -> bytes:
         """The box's configuration page, as far as programs read it."""
         o = self.options
+        rate = {"net_box": "comrdtrate", "axia": "commrdtrate"}[o.page]
+        inside = f"{o.told_internal_hz or o.internal_hz:.0f}"
         fields = {
             "prodname": o.product,
-            "setserial": o.serial,
-            "setfwver": o.firmware,
-            "cfgcpf": f"{o.counts_per_force:.0f}",
-            "cfgcpt": f"{o.counts_per_torque:.0f}",
+            "runrate" if o.page == "net_box" else "setrate": inside,
+            "cfgcalsn": o.serial,
             "scfgfu": o.force_unit,
             "scfgtu": o.torque_unit,
-            "comrdtrate": f"{o.rate_hz:.0f}",
+            "cfgtfx": ";".join(f"{x:g}" for x in o.transform),
+            "cfgcpf": f"{o.counts_per_force:.0f}",
+            "cfgcpt": f"{o.counts_per_torque:.0f}",
+            "setbias": ";".join(map(str, o.bias)),
+            "setuserfilter": str(o.filter),
+            "comrdte": "Enabled" if o.enabled else "Disabled",
+            rate: f"{o.rate_hz:.0f}",
+            "mfgdigsn": o.board,
+            "mfgdigver": o.firmware,
         }
         lines = "".join(f"<{tag}>{escape(text)}</{tag}>\n" for tag, text in fields.items())
         return f'<?xml version="1.0" encoding="ISO-8859-1"?>\n<netft>\n{lines}</netft>\n'.encode("latin-1")

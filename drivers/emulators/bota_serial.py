@@ -1,7 +1,10 @@
 """An emulated Bota SensONE.
 
 Frame, little-endian: 0xAA, status u16, Fx Fy Fz Tx Ty Tz f32, timestamp u32 [us], temperature f32 [deg C], CRC-16/X-25
-of the 34 bytes in between. `C` enters the configuration mode, `R` runs, `I` and `#` restart.
+of the 34 bytes in between. `C` enters the configuration mode, `R` runs, `I` and `#` restart. The sensor restarts too
+when
+a program opens its port (the maker's driver waits 3 s for it), forgets what was not saved, and says `App Init` when
+it is up. It reports what its load does to it: at rest the force of a weight points down.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from heft.drivers.emulators.base.sampling import Samples
 from heft.drivers.emulators.base.wrench_model import WrenchModel, WrenchOptions
 from heft.drivers.emulators.protocols.checksums import x25
 from heft.drivers.emulators.wires.serial_wire import SerialWire
+from heft.drivers.options import NonNegative
 from heft.drivers.plant.faults import Saturate, Stuck
 from heft.drivers.plant.plant import Plant
 
@@ -36,7 +40,12 @@ class BotaOptions(WrenchOptions):
     """What is stored in the sensor, and its errors."""
 
     baud: Literal[9600, 57600, 115200, 230400, 460800] = 460800
-    sinc: Annotated[int, Field(ge=1)] = 512
+    sinc: Annotated[int, Field(ge=64, le=2048)] = 512
+    #: How long it takes to start, also when its port is opened [s]: within the 3 s that the maker waits. 0: its line
+    #: has no wire that resets it.
+    boot_s: NonNegative = 2.8
+    #: It reports what its load does to it.
+    reaction: bool = True
     #: Does it stream as soon as it has power?
     runs: bool = True
     #: Newer firmware answers commands.
@@ -55,6 +64,8 @@ class BotaSerial(Emulator[Any, SerialWire]):
         self._running = asyncio.Event()
         self._offset = np.zeros(6)
         self._stuck: int | None = None
+        self._up_ns = 0  # host time at which it has started
+        self._stored: tuple[int, int] = (options.baud, options.sinc)
         self._set_filter(options.sinc)
         if options.runs:
             self._running.set()
@@ -65,15 +76,41 @@ class BotaSerial(Emulator[Any, SerialWire]):
     async def serve(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._listen(), name=f"emulator {self.name} commands")
+            tasks.create_task(self._restart_when_opened(), name=f"emulator {self.name} power")
             tasks.create_task(self._stream(), name=f"emulator {self.name} frames")
+
+    # -- start --------------------------------------------------------------------------------------------------------
+
+    async def _restart_when_opened(self) -> None:
+        if self.options.boot_s == 0.0:
+            return
+        opened = self.wire.opened()
+        try:
+            while True:
+                await opened.wait()
+                await self._restart()
+        finally:
+            opened.close()
+
+    async def _restart(self) -> None:
+        """Silent and deaf while it starts; then as it was saved."""
+        self._running.clear()
+        self._up_ns = self.clock.now_ns() + round(self.options.boot_s * 1e9)
+        await self.clock.sleep_until(self._up_ns)
+        self.wire.baud, sinc = self._stored
+        self._set_filter(sinc)
+        await self.wire.send(b"App Init\r\n")
+        if self.options.runs:
+            self._running.set()
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         while True:
             for chunk in await self.wire.receive():
-                for match in _COMMAND.finditer(chunk.data):
-                    await self._handle_command(match.group())
+                if chunk.host_ns >= self._up_ns:
+                    for match in _COMMAND.finditer(chunk.data):
+                        await self._handle_command(match.group())
 
     async def _handle_command(self, command: bytes) -> None:
         if self._running.is_set() and command not in (b"C", b"I", b"#"):
@@ -82,22 +119,31 @@ class BotaSerial(Emulator[Any, SerialWire]):
             case b"C":
                 self._running.clear()
             case b"R":
+                await self._acknowledge(command)
                 self._running.set()
                 return
             case b"I" | b"#":
-                await self.wire.send(b"App Init\r\n")
-                self._running.set()
+                await self._restart()
                 return
             case b"c":
                 self.wire.baud = _BAUD[int(command.split(b",")[4])]
             case b"f":
-                self._set_filter(int(command.split(b",")[1]))
+                sinc = int(command.split(b",")[1])
+                if not 64 <= sinc <= 2048:
+                    return  # what it says then is not known
+                self._set_filter(sinc)
             case b"b":
                 self._offset = np.array([float(x) for x in command.split(b",")[1:]])
+            case b"s":
+                self._stored = (self.wire.baud, self._sinc)
+        await self._acknowledge(command)
+
+    async def _acknowledge(self, command: bytes) -> None:
         if self.options.acknowledges:
             await self.wire.send(b"r,0," + command[:1] + b",0\r\n")
 
     def _set_filter(self, sinc: int) -> None:
+        self._sinc = sinc
         self._sampling = self.sampling(1.0 / (_PERIOD_S * sinc))
         self._model = WrenchModel(
             self.name,

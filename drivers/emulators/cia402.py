@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -60,6 +60,14 @@ class Cia402Options(DriveOptions):
     quick_stop_option: Annotated[int, Field(ge=1, le=8)] = 2
     #: Objects that these drives do not have.
     without: tuple[int, ...] = ()
+    #: Thousandths (or, as EPOS4 is said to, millionths) in which 6076 counts the rated torque.
+    torque_steps: Literal[1000, 1000000] = 1000
+    #: Bit 30 of a PDO's identifier must stay set; mappings cannot be written, and are those of a drive for torque.
+    without_remote: bool = False
+    fixed_pdos: bool = False
+    #: Bit of the statusword that says whether the position is referenced, and what it says; null: there is none.
+    referenced_bit: Annotated[int, Field(ge=0, le=15)] | None = None
+    referenced: bool = True
     vendor: int = 0x4EF7
     #: Device profile in object 1000.
     profile: int = 402
@@ -86,6 +94,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             bandwidth_hz=options.bandwidth_hz,
             on_trip=self._on_trip,
             period_s=1.0 / options.servo_hz,
+            brakes=options.brakes(n),
             filter_hz=options.filter_hz,
         )
         self._model = DriveModel(name, options, plant, axes)
@@ -107,6 +116,8 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             identity=(o.vendor, 402, 1, config.serial),
             name="Emulated CiA 402 drive",
             version="1.0",
+            without_remote=o.without_remote,
+            fixed_pdos=o.fixed_pdos,
             on_write=lambda index, value: self.drives[axis].on_write(index, value, self._t),
         )
         turn = abs(config.counts_per_turn) / (2.0 * math.pi)
@@ -123,7 +134,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         add(0x606C, 0, "i")
         add(0x6071, 0, "h", 0, writable=True)
         add(0x6075, 0, "I", round(1000 * config.rated_current))
-        add(0x6076, 0, "I", round(1000 * config.rated_torque))
+        add(0x6076, 0, "I", round(o.torque_steps * config.rated_torque))
         add(0x6077, 0, "h")
         add(0x6078, 0, "h")
         add(0x607A, 0, "i", 0, writable=True)
@@ -137,8 +148,13 @@ class Cia402(Emulator[Cia402Options, CanWire]):
         add(0x60C2, 2, "b", -3, writable=True)
         add(0x60FF, 0, "i", 0, writable=True)
         add(0x6502, 0, "I", 1 << (_CSP - 1))
-        node.preset_pdo(0x1800, (0x60410010, 0x60610008), 255, timer_ms=20)
-        node.preset_pdo(0x1400, (0x60400010, 0x60600008), 255)
+        if o.fixed_pdos:
+            node.preset_pdo(0x1800, (0x60410010, 0x60640020, 0x60770010), 1)
+            node.preset_pdo(0x1801, (0x606C0020, 0x603F0010), 1)
+            node.preset_pdo(0x1400, (0x60400010, 0x607A0020, 0x60600008), 1)
+        else:
+            node.preset_pdo(0x1800, (0x60410010, 0x60610008), 255, timer_ms=20)
+            node.preset_pdo(0x1400, (0x60400010, 0x60600008), 255)
         for index in o.without:
             node.objects.remove(index)
         return Cia402Drive(
@@ -150,6 +166,7 @@ class Cia402(Emulator[Cia402Options, CanWire]):
             following_error=o.following_error,
             quick_stop=o.quick_stop,
             send=self._outgoing.append,
+            status_bits=1 << o.referenced_bit if o.referenced_bit is not None and o.referenced else 0,
         )
 
     # -- the bus ------------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ class Cia402Drive:
 
     counts_per_turn, zero   position units for a turn of the joint (negative: it counts the other way), and at q = 0
     send                    takes frames that the drive sends by itself
+    status_bits             of the maker's own, always set in the statusword
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class Cia402Drive:
         following_error: float,
         quick_stop: float,
         send: Callable[[CanFrame], None],
+        status_bits: int = 0,
     ) -> None:
+        self._status_bits = status_bits
         self.node = node
         self.state = DriveState.SWITCH_ON_DISABLED
         self.scale, self.zero = 2.0 * math.pi / counts_per_turn, zero
@@ -86,6 +89,8 @@ class Cia402Drive:
                 self._begin_quick_stop(t)
                 return
             state = DriveState.SWITCH_ON_DISABLED if state is not DriveState.QUICK_STOP else state
+        elif state is DriveState.QUICK_STOP and word & 0x0F == 0x0F and self.node.objects[0x605A, 0] >= 5:
+            state = DriveState.OPERATION_ENABLED
         elif state is DriveState.SWITCH_ON_DISABLED:
             state = DriveState.READY if word & 0x07 == 0x06 else state
         elif state is DriveState.READY:
@@ -177,8 +182,8 @@ class Cia402Drive:
         objects = self.node.objects
         objects[0x6064, 0] = _fit(round(position / self.scale) + self.zero, 32)
         objects[0x606C, 0] = _fit(velocity, 32)
-        objects[0x6078, 0] = _fit(current, 16)
-        objects[0x6077, 0] = _fit(torque, 16)
+        objects.show((0x6078, 0), _fit(current, 16))
+        objects.show((0x6077, 0), _fit(torque, 16))
         error = abs(self._axes.setpoint(self._axis, t) - position)
         if self.state is DriveState.OPERATION_ENABLED and error > self._following_error:
             self.fail(_FOLLOWING_ERROR, t)
@@ -186,7 +191,7 @@ class Cia402Drive:
 
     @property
     def statusword(self) -> int:
-        word = int(self.state) | _REMOTE
+        word = int(self.state) | _REMOTE | self._status_bits
         if self.state is DriveState.OPERATION_ENABLED:
             word |= _FOLLOWS | _TARGET_REACHED
         return word | _LIMIT if self.limited else word

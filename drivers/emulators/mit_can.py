@@ -21,7 +21,7 @@ from heft.drivers.emulators.base.drive_model import ONE_INSTANT_S, DriveModel, D
 from heft.drivers.emulators.base.emulator import Emulator
 from heft.drivers.emulators.wires.can_wire import CanWire
 from heft.drivers.errors import OptionError
-from heft.drivers.options import Options
+from heft.drivers.options import Options, Positive
 from heft.drivers.plant.plant import Plant
 from heft.drivers.transports.can_frame import CanFrame
 
@@ -63,6 +63,8 @@ class MitMotor(Options):
     direction: Literal[1, -1] = 1
     zero: float = 0.0
     serial: int = 70001
+    #: True torque over what the firmware reports; left out: 0.746 for the AK80-9, else 1.
+    torque_gain: Positive | None = None
     #: Limits in the motor's registers, where somebody has changed them.
     limits: tuple[float, float, float] | None = None
 
@@ -74,6 +76,8 @@ class MitOptions(DriveOptions):
     motors: tuple[MitMotor, ...] | None = None
     #: What register 10 says: 1 is this protocol.
     control_mode: int = 1
+    #: Whether AK motors answer commands while they are off; the manual says that they must be enabled first.
+    answers_off: bool = True
 
 
 @dataclass
@@ -92,6 +96,12 @@ class _Motor:
     @property
     def dialect(self) -> str:
         return "damiao" if self.config.model.startswith("DM") else "ak"
+
+    @property
+    def gain(self) -> float:
+        """True torque over what is reported."""
+        known = 0.59 * 0.115 / 0.091 if self.config.model == "AK80-9" else 1.0
+        return known if self.config.torque_gain is None else self.config.torque_gain
 
     @property
     def reply(self) -> int:
@@ -119,6 +129,7 @@ class MitCan(Emulator[MitOptions, CanWire]):
             bandwidth_hz=options.bandwidth_hz,
             on_trip=self._on_trip,
             period_s=1.0 / options.servo_hz,
+            brakes=options.brakes(n),
         )
         self._model = DriveModel(name, options, plant, self._stages)
         self.declare({}, {"motion": 0.0, "torque": 0.5 * options.window_s})
@@ -170,6 +181,9 @@ class MitCan(Emulator[MitOptions, CanWire]):
                 if motor is not None:
                     motor.heard = t
                     self._handle_command(motor, frame.data, t)
+                    mute = motor.dialect == "ak" and not motor.enabled and not self.options.answers_off
+                    if mute and frame.data[:7] != b"\xff" * 7:
+                        continue
                     await self._report(motor, measured, t)
 
     def _handle_command(self, motor: _Motor, data: bytes, t: float) -> None:
@@ -210,7 +224,10 @@ class MitCan(Emulator[MitOptions, CanWire]):
         codes = [
             _code(value, bits, limit, wrap=wrap)
             for value, bits, limit in zip(
-                (side * q + config.zero, side * v, side * torque), (16, 12, 12), motor.limits, strict=True
+                (side * q + config.zero, side * v, side * torque / motor.gain),
+                (16, 12, 12),
+                motor.limits,
+                strict=True,
             )
         ]
         packed = (codes[0] << 24 | codes[1] << 12 | codes[2]).to_bytes(5, "big")

@@ -32,6 +32,7 @@ _WATCH_NS = 5_000_000
 _STOPPED, _FAULT, _POSITION, _TIMEOUT, _ZERO_VELOCITY = 0, 1, 10, 11, 12
 _HOLDING = (_POSITION, _ZERO_VELOCITY)
 _DRIVER_FAULT = 33
+_PLANNER_HZ = 4.0  # as slow as its own planner looks from outside, roughly
 _FORMATS, _SIZES = ("<b", "<h", "<i", "<f"), (1, 2, 4, 4)
 _UNKNOWN = 1
 
@@ -82,6 +83,8 @@ class MoteusController(Options):
     gear: float = 1.0
     zero: float = 0.0
     serial: int = 1
+    #: Register 0x00C: 0 counts from where it was switched on, 1 referenced to its rotor, 2 to its output.
+    home_state: Annotated[int, Field(ge=0, le=2)] = 2
 
 
 class MoteusOptions(DriveOptions):
@@ -91,6 +94,9 @@ class MoteusOptions(DriveOptions):
     controllers: tuple[MoteusController, ...] | None = None
     #: servo.default_timeout_s: after this time without a command a controller stops by itself [s].
     default_timeout_s: Positive = 0.1
+    #: servo.default_accel_limit [turn/s2]: with it the controller plans its own way to each setpoint; a negative
+    #: limit in a command switches that off. Null: there is none.
+    default_accel_limit: Positive | None = 50.0
     #: Distance from the setpoint at which a controller gives up [rad at the joint].
     following_error: Positive = 0.3
 
@@ -133,7 +139,10 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
             bandwidth_hz=options.bandwidth_hz,
             on_trip=self._on_trip,
             period_s=1.0 / options.servo_hz,
+            brakes=options.brakes(n),
+            filter_hz=_PLANNER_HZ,
         )
+        self._stages.smoothed[:] = False
         self._model = DriveModel(name, options, plant, self._stages)
         self.declare({}, {"motion": 0.0, "current": 0.5 * options.window_s})
 
@@ -239,6 +248,8 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
                 return torque / servo.config.gear
             case 0x004:
                 return ampere
+            case 0x00C:
+                return servo.config.home_state
             case 0x00D:
                 return 24.0
             case 0x00E:
@@ -277,6 +288,9 @@ class Moteus(Emulator[MoteusOptions, CanWire]):
             self._stages.slow_down(servo.index, t, 50.0)
         if servo.mode != _POSITION:
             return
+        limit = servo.written.get(0x029, math.nan)
+        stored = self.options.default_accel_limit
+        self._stages.smoothed[servo.index] = stored is not None if math.isnan(limit) else limit >= 0.0
         position = servo.written.get(0x020, math.nan)
         velocity = servo.written.get(0x021, 0.0)
         velocity = 0.0 if math.isnan(velocity) else velocity * servo.scale

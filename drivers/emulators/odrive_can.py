@@ -30,7 +30,7 @@ from heft.drivers.transports.can_frame import CanFrame
 __all__ = ["OdriveCan", "OdriveNode", "OdriveOptions"]
 
 _VERSION, _HEARTBEAT, _ESTOP, _ERRORS, _RX_SDO, _TX_SDO = 0x00, 0x01, 0x02, 0x03, 0x04, 0x05
-_SET_STATE, _ENCODER, _SET_MODE, _INPUT_POS, _LIMITS = 0x07, 0x09, 0x0B, 0x0C, 0x0F
+_SET_STATE, _ENCODER, _COUNT, _SET_MODE, _INPUT_POS, _LIMITS = 0x07, 0x09, 0x0A, 0x0B, 0x0C, 0x0F
 _IQ, _REBOOT, _BUS, _CLEAR, _TORQUES = 0x14, 0x16, 0x17, 0x18, 0x1C
 _IDLE, _CLOSED_LOOP, _POSITION = 1, 8, 3
 _FILTER = 3
@@ -48,6 +48,8 @@ class OdriveNode(Options):
     #: Turns of the motor for one of the joint (negative: the other way); its reading where the joint is at 0 [turn].
     gear: float = 1.0
     zero: float = 0.0
+    #: Counts of its encoder for a turn.
+    cpr: Annotated[int, Field(gt=0)] = 8192
 
 
 class OdriveOptions(DriveOptions):
@@ -62,6 +64,8 @@ class OdriveOptions(DriveOptions):
     heartbeat_rate_ms: Annotated[int, Field(ge=0)] = 100
     #: The axes' watchdog [s]; null: it is off.
     watchdog_timeout: Positive | None = 0.2
+    #: Firmware 0.5 tells its position as 0 until its loop has been closed once; whether it has been.
+    closed_before: bool = False
     #: Of the input filter, a critically damped one of second order [rad/s]; it acts in input mode 3.
     input_filter_bandwidth: Positive = 20.0
     #: Distance from the setpoint at which an axis gives up [rad at the joint].
@@ -81,7 +85,9 @@ class _Axis:
     disarm_reason: int = 0
     mode: tuple[int, int] = (_POSITION, 1)
     fed: float = 0.0
+    modes_set: int = 0  # how often it was told its mode
     broken: bool = False
+    known: bool = True  # whether the estimates are more than zeros
 
     @property
     def scale(self) -> float:
@@ -106,6 +112,8 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             _Axis(i, node, 1.0 + float(rng.uniform(-drift, drift)), float(rng.random()))
             for i, node in enumerate(nodes)
         ]
+        for axis in self._axes:
+            axis.known = options.closed_before or options.firmware == "0.6"
         self._by_node = {axis.config.node: axis for axis in self._axes}
         stages = Axes(
             name,
@@ -113,6 +121,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             bandwidth_hz=options.bandwidth_hz,
             on_trip=self._on_trip,
             period_s=1.0 / options.servo_hz,
+            brakes=options.brakes(n),
             filter_hz=options.input_filter_bandwidth / (2.0 * math.pi),
             forward=False,  # controller.config.inertia is 0
         )
@@ -157,6 +166,10 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             self._enter(axis, state, t)
         elif command == _SET_MODE:
             axis.mode = struct.unpack("<ii", data)
+            axis.modes_set += 1
+            if self.options.firmware == "0.5" and axis.state == _CLOSED_LOOP:
+                here = float(self.plant.motor(np.array([t])).q[0][axis.index])
+                self._stages.set_setpoint(axis.index, t, here)
             self._stages.smoothed[axis.index] = axis.mode[1] == _FILTER
         elif command == _INPUT_POS and axis.state == _CLOSED_LOOP and axis.mode[0] == _POSITION:
             turns, rate, _ = struct.unpack("<fhh", data)
@@ -173,6 +186,7 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
     def _enter(self, axis: _Axis, state: int, t: float) -> None:
         if state == _CLOSED_LOOP and not axis.error and axis.state != _CLOSED_LOOP:
             axis.state = _CLOSED_LOOP
+            axis.known = True
             self._stages.enable(axis.index)
         elif state == _IDLE and axis.state == _CLOSED_LOOP:
             axis.state = _IDLE
@@ -257,6 +271,11 @@ class OdriveCan(Emulator[OdriveOptions, CanWire]):
             return struct.pack("<ff", 24.0, 0.5)
         q, v, torque = measured
         i, sign = axis.index, math.copysign(1.0, axis.config.gear)
+        if command == _COUNT and not new:
+            counts = round((q[i] / axis.scale + axis.config.zero) * axis.config.cpr)
+            return struct.pack("<ii", counts, counts % axis.config.cpr)
+        if command == _ENCODER and not axis.known:
+            return bytes(8)
         if command == _ENCODER:
             return struct.pack("<ff", q[i] / axis.scale + axis.config.zero, v[i] / axis.scale)
         current = sign * torque[i] / self.plant.torque_per_ampere[i]

@@ -26,7 +26,6 @@ _ACTION, _STATUS = 0x03E8, 0x07D0
 _ACTIVATE, _GO = 0x01, 0x08
 _MOVING, _CLOSING_CONTACT, _THERE = 0, 2, 3  # of gOBJ
 _PENDING, _NOT_ACTIVATED, _NO_COMMUNICATION = 0x5, 0x7, 0x9
-_CLOSED = 255
 _QUIET_S = 1.0
 
 
@@ -37,6 +36,9 @@ class GripperOptions(EmulatorOptions):
     unit: Annotated[int, Field(ge=1, le=247)] = 9
     #: Largest opening [m]; slowest and fastest speed of the fingers [m/s].
     stroke: Positive = 0.085
+    #: What its position reads with the fingers fully open, and fully closed: they stop there, whatever was asked.
+    open_count: Annotated[int, Field(ge=0, le=255)] = 13
+    closed_count: Annotated[int, Field(ge=0, le=255)] = 230
     slowest: Positive = 0.02
     fastest: Positive = 0.15
     #: How long activation takes [s]; on the real one it opens and closes fully.
@@ -61,7 +63,8 @@ class Robotiq2f(Emulator[Any, SerialWire]):
         self._flags = 0
         self._requested = self._speed = 0
         self._active_from: float | None = None  # when activation is over [s]
-        self._start_t, self._start, self._goal = 0.0, 0.0, 0.0  # of the motion [s], [counts]
+        start = float(options.open_count)
+        self._start_t, self._start, self._goal = 0.0, start, start  # of the motion [s], [counts]
         self._to_come = list(options.objects.items())
         self._held: str | None = None
         self._touching = False
@@ -83,7 +86,7 @@ class Robotiq2f(Emulator[Any, SerialWire]):
     def slip(self) -> None:
         """Lose what is held: the fingers close on nothing."""
         if self._held is not None:
-            self._move(self.plant.now(), float(self._requested))
+            self._move(self.plant.now(), self._reachable(self._requested))
             self.plant.drop()
             self._held, self._touching = None, False
 
@@ -128,15 +131,20 @@ class Robotiq2f(Emulator[Any, SerialWire]):
         flags, requested = registers[0] >> 8, registers[1] & 0xFF
         if flags & _ACTIVATE and not self._flags & _ACTIVATE:
             self._active_from = t + self.options.activation_s
-            self._start_t, self._start, self._goal = t, 0.0, 0.0
+            start = float(self.options.open_count)
+            self._start_t, self._start, self._goal = t, start, start
         elif not flags & _ACTIVATE:
             self._active_from = None
         self._flags = flags
         self._requested, self._speed = requested, registers[2] >> 8
         if flags & _GO and self._active_from is not None and t >= self._active_from:
-            self._go(t, float(requested))
+            self._go(t, self._reachable(requested))
 
     # -- fingers ------------------------------------------------------------------------------------------------------
+
+    def _reachable(self, requested: int) -> float:
+        """Where the fingers stop [counts]."""
+        return float(min(max(requested, self.options.open_count), self.options.closed_count))
 
     def _go(self, t: float, target: float) -> None:
         position = self._position(t)
@@ -153,7 +161,7 @@ class Robotiq2f(Emulator[Any, SerialWire]):
         stroke = self.options.stroke
         if self._to_come:
             name, thing = self._to_come[0]
-            contact = float(round(_CLOSED * (1.0 - min(thing.width / stroke, 1.0))))
+            contact = float(round(self.options.closed_count - self._travel * min(thing.width / stroke, 1.0)))
             if self._position(t) <= contact < target:
                 self._to_come.pop(0)
                 touch = self._move(t, contact)
@@ -178,4 +186,9 @@ class Robotiq2f(Emulator[Any, SerialWire]):
     @property
     def _counts_per_second(self) -> float:
         o = self.options
-        return float(_CLOSED * (o.slowest + (o.fastest - o.slowest) * self._speed / 255.0) / o.stroke)
+        return float(self._travel * (o.slowest + (o.fastest - o.slowest) * self._speed / 255.0) / o.stroke)
+
+    @property
+    def _travel(self) -> int:
+        """Counts from open to closed."""
+        return int(self.options.closed_count - self.options.open_count)

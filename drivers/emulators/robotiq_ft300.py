@@ -20,14 +20,14 @@ from heft.drivers.emulators.base.wrench_model import WrenchModel, WrenchOptions
 from heft.drivers.emulators.protocols.checksums import modbus
 from heft.drivers.emulators.protocols.modbus_slave import IllegalAddress, ModbusSlave
 from heft.drivers.emulators.wires.serial_wire import SerialWire
-from heft.drivers.options import Positive
+from heft.drivers.options import Positive, RateHz
 from heft.drivers.plant.faults import Saturate, Stuck
 from heft.drivers.plant.plant import Plant
 from heft.drivers.plant.sensor import per_wrench
 
 __all__ = ["Ft300Options", "RobotiqFt300"]
 
-_WRENCH, _SERIAL, _START = 180, 510, 410
+_WRENCH, _SERIAL, _FIRMWARE, _START = 180, 510, 500, 410
 _STREAM = 0x0200
 _ENOUGH = 40  # bytes 0xFF that end the stream
 _FULL_SCALE = 0x7FFF
@@ -39,9 +39,11 @@ class Ft300Options(WrenchOptions):
 
     baud: Literal[19200] = 19200
     unit: Annotated[int, Field(ge=1, le=247)] = 9
-    rate_hz: Positive = 100.0
-    #: What registers 510 to 513 say.
-    serial: Annotated[str, Field(min_length=8, max_length=8)] = "FT300001"
+    rate_hz: RateHz = 100.0
+    #: What registers 510 to 513 say: three letters and a number; register 500: two letters.
+    letters: Annotated[str, Field(min_length=3, max_length=3)] = "FTS"
+    serial: Annotated[int, Field(ge=0, lt=1 << 32)] = 300001
+    firmware: Annotated[str, Field(min_length=2, max_length=2)] = "FT"
     #: Was it left streaming by an earlier program?
     streaming: bool = False
     force_range: Positive = 300.0
@@ -90,8 +92,11 @@ class RobotiqFt300(Emulator[Any, SerialWire]):
             self._stop_bytes = 0
 
     def _read(self, address: int, count: int) -> Sequence[int]:
-        serial = struct.unpack(">4H", self.options.serial.encode("ascii"))
+        o = self.options
+        serial = struct.unpack(">4H", struct.pack(">3sxI", o.letters.encode("ascii"), o.serial))
+        firmware = struct.unpack(">H", o.firmware.encode("ascii"))
         registers = dict(enumerate(self._counts.tolist(), _WRENCH)) | dict(enumerate(serial, _SERIAL))
+        registers |= dict(enumerate(firmware, _FIRMWARE))
         try:
             return [registers[address + i] for i in range(count)]
         except KeyError:

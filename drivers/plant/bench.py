@@ -30,7 +30,7 @@ class Bench(Plant):
 
     axes      joint names
     posture   where the joints stand at the start [rad], shape (n,)
-    inertia   of every joint [kg m2]; `viscous` friction [N m s/rad]
+    inertia   of every joint [kg m2]; `viscous` friction [N m s/rad]; `weight` that pulls it down [N m]
     load      mass on the wrist sensor [kg], with its centre `arm` [m] along the sensor's z axis
     """
 
@@ -42,6 +42,7 @@ class Bench(Plant):
         posture: NDArray[np.float64] | None = None,
         inertia: float = 0.5,
         viscous: float = 0.5,
+        weight: float = 0.0,
         load: float = 1.2,
         arm: float = 0.05,
         sway_hz: float = 0.2,
@@ -49,7 +50,7 @@ class Bench(Plant):
     ) -> None:
         super().__init__(clock, seed)
         self._axes = axes
-        self._inertia, self._viscous = inertia, viscous
+        self._inertia, self._viscous, self._weight = inertia, viscous, weight
         self._load, self._arm, self._sway = load, arm, 2.0 * math.pi * sway_hz
         self._q = np.zeros(len(axes)) if posture is None else posture.astype(np.float64)
         self._v = np.zeros(len(axes))
@@ -65,9 +66,9 @@ class Bench(Plant):
         return np.ones(len(self._axes))
 
     def _tick(self, t: float, period: float) -> None:
-        torque, on, reference = self._ask_movers(t, self._q, self._v)
-        v = self._v + period * (torque - self._viscous * self._v) / self._inertia
-        self._v = np.where(on, v, 0.0)
+        torque, held, reference = self._ask_movers(t, self._q, self._v)
+        v = self._v + period * (torque - self._weight - self._viscous * self._v) / self._inertia
+        self._v = np.where(held, 0.0, v)
         self._q = self._q + period * self._v
         self._history.append(torque, reference, 0, self._q, self._v)
 

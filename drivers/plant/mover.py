@@ -16,14 +16,16 @@ class Mover(Protocol):
     name        the device that it belongs to
     period_s    from one tick to the next [s]; torque is held in between
     reference   setpoint in force: position, velocity, acceleration, shape (3 n,)
+    brakes      which motors are held while their drive is off, shape (n,)
     """
 
     name: str
     period_s: float
     reference: NDArray[np.float64]
+    brakes: NDArray[np.bool_]
 
     def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Motor torque from t [s] to the next tick [N m], shape (n,); None: the brakes hold. q, v: of its motors."""
+        """Motor torque from t [s] to the next tick [N m], shape (n,); None: all drives are off. q, v: of its motors."""
         ...
 
     def trip(self, joint: str) -> None:

@@ -149,15 +149,16 @@ class Plant(ABC):
     def _ask_movers(
         self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
-        """Motor torques from t on (n,), whose drives are on (n,), setpoints in force (3 n,); q, v: of the motors."""
+        """Motor torques from t on (n,), who is held by a brake (n,), setpoints in force (3 n,); q, v: of the motors."""
         n = len(self.axes)
-        torque, on, reference = np.zeros(n), np.zeros(n, dtype=np.bool_), np.zeros((3, n))
+        torque, held, reference = np.zeros(n), np.ones(n, dtype=np.bool_), np.zeros((3, n))
         for mover, motors in self._movers:
             own = mover.update(t, q[motors], v[motors])
+            held[motors] = mover.brakes if own is None else False
             if own is not None:
-                torque[motors], on[motors] = own, True
+                torque[motors] = own
             reference[:, motors] = mover.reference.reshape(3, -1)
-        return torque, on, reference.ravel()
+        return torque, held, reference.ravel()
 
     @abstractmethod
     def _new_history(self, period_s: float) -> History:

@@ -31,6 +31,7 @@ class SetpointFollower:
     """Follows setpoints for n axes; times are seconds since an instant of the owner's choice.
 
     reference     position, velocity, acceleration in force, shape (3 n,)
+    slope         velocity and acceleration of the trajectory there, shape (n,) each: at rate 1 those of `reference`
     failure       why the axes came to rest by themselves; set when they have
     deceleration  of the controlled stop [rad/s2], shape (n,)
     """
@@ -41,6 +42,7 @@ class SetpointFollower:
         self.state = MotionState.OFF
         self.failure: DriverError | None = None
         self.reference = np.zeros(3 * len(self.axes))
+        self.slope = (np.zeros(len(self.axes)), np.zeros(len(self.axes)))
         self._deceleration = deceleration
         self._queue = SetpointQueue()
         self._ramp: StopRamp | None = None
@@ -54,9 +56,13 @@ class SetpointFollower:
         return self.state in (MotionState.OFF, MotionState.HOLD)
 
     @property
-    def disabling(self) -> bool:
-        """Whether the axes are on the ramp after which they switch off."""
-        return self._off_after_ramp
+    def failing(self) -> bool:
+        """Whether the axes have stopped, or are stopping, by themselves."""
+        return self.failure is not None or self._pending is not None
+
+    @property
+    def deceleration(self) -> NDArray[np.float64]:
+        return self._deceleration
 
     def arm(self, position: NDArray[np.float64]) -> None:
         """Hold `position` [rad], shape (n,)."""
@@ -71,13 +77,13 @@ class SetpointFollower:
 
         Raises CommandError where it is refused; if the drive has stopped or is stopping by itself, with that reason.
         """
-        if self.state is MotionState.OFF or self.state is MotionState.STOP:
+        own = self.failure or self._pending
+        if own is not None or self.state is MotionState.OFF or self.state is MotionState.STOP:
             why = (
                 "the drives are off; arm first"
                 if self.state is MotionState.OFF
                 else "the drives are stopping"
             )
-            own = self.failure or self._pending
             message = str(own).removeprefix(f"{self.name}: ") if own else f"setpoints refused: {why}"
             raise CommandError(self.name, message)
         n = len(self.axes)
@@ -109,18 +115,16 @@ class SetpointFollower:
         self._queue.add(chunk, times)
         self.state = MotionState.PLAY
 
-    def stop(self, t: float) -> None:
-        """Discard queued setpoints and come to rest on the stop ramp, from t [s] on."""
-        self._queue.clear()
-        if self.state is MotionState.PLAY:
-            self._begin_ramp(t)
+    def stop(self, t: float, failure: DriverError | None = None, *, then_off: bool = False) -> None:
+        """Discard queued setpoints and come to rest on the stop ramp, from t [s] on; then hold, or switch off.
 
-    def stop_and_disable(self, t: float, failure: DriverError) -> None:
-        """Come to rest on the stop ramp, then switch off; `failure` is set at rest."""
-        self._off_after_ramp = True
-        self._pending = failure
+        With a `failure` no more setpoints are taken, and it is set at rest.
+        """
         self._queue.clear()
-        self._begin_ramp(t)
+        self._pending = self._pending or failure
+        self._off_after_ramp = self._off_after_ramp or then_off
+        if self.state is MotionState.PLAY or (failure is not None and self.state is MotionState.HOLD):
+            self._begin_ramp(t)
 
     def off(self) -> None:
         """No torque; the brakes hold."""
@@ -131,12 +135,14 @@ class SetpointFollower:
         """Set the reference to a standstill at `position` [rad], shape (n,)."""
         self.reference = np.concatenate([position, np.zeros(2 * len(position))])
 
-    def follow(self, t: float) -> None:
-        """Set `reference` to the setpoint in force at t [s]."""
+    def follow(self, t: float, rate: float = 1.0) -> None:
+        """Set `reference` to the setpoint in force at t [s] of a trajectory that is travelled `rate` times as fast."""
         if self.state is MotionState.PLAY:
             setpoint = self._queue.take(t)
             if setpoint is not None:
-                self.reference = np.concatenate(setpoint)
+                position, velocity, acceleration = setpoint
+                self.slope = velocity, acceleration
+                self.reference = np.concatenate([position, rate * velocity, rate**2 * acceleration])
                 if self._queue.finished(t):
                     self._queue.clear()
                     self.state = MotionState.HOLD

@@ -20,7 +20,7 @@ from pydantic import Field
 from heft.drivers.block import Block, Validity
 from heft.drivers.driver import Context, Driver, Identity
 from heft.drivers.errors import DeviceLost, OptionError
-from heft.drivers.options import NonNegative, Options, Positive
+from heft.drivers.options import NonNegative, Options, Positive, RateHz
 from heft.drivers.plant.faults import Fault
 from heft.drivers.plant.plant import DeviceTruth
 from heft.drivers.plant.sensor import Sensor
@@ -36,7 +36,7 @@ __all__ = ["DeviceOptions", "SimDevice"]
 class DeviceOptions(Options):
     """Of every simulated device. Sizes are given; values are drawn by the world's seed and are in its truth file."""
 
-    rate_hz: Positive = 1000.0
+    rate_hz: RateHz = 1000.0
     #: Samples per block; left out: 10 ms worth.
     block: Annotated[int, Field(gt=0)] | None = None
     #: Bound of the device's clock drift [ppm]: crystals are that good.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +12,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from heft.drivers.driver import Actuator, Context
-from heft.drivers.errors import CommandError, DeviceFault, OptionError
-from heft.drivers.options import NonNegative, Positive
+from heft.drivers.errors import CommandError, DeviceFault, OptionError, RestError
+from heft.drivers.options import NonNegative, Positive, RateHz
 from heft.drivers.plant.faults import DriveFault
 from heft.drivers.plant.mover import PositionLaw
 from heft.drivers.plant.part import PartialLaw, PlantPart
 from heft.drivers.plant.plant import Plant
 from heft.drivers.plant.sensor import PerColumn, Sensor, per_column
 from heft.drivers.playback.played_stream import played_stream
+from heft.drivers.playback.rest import REST_S, not_at_rest, rest_bound_s
 from heft.drivers.playback.setpoint_follower import MotionState
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.sim.computed_torque import ComputedTorque
@@ -30,14 +32,14 @@ from heft.drivers.stream import Column, Stream
 __all__ = ["DriveOptions", "SimDrives"]
 
 _REST_RAD_S = 0.01
-_REST_TIMEOUT_S = 0.5
+_LOOK_S = 0.005
 
 
 class DriveOptions(DeviceOptions):
     """Drives with an encoder on every motor (seen behind the gear), a current sensor, and a position servo."""
 
     #: Servo ticks per second, by the drive's own clock; torque is held from one to the next.
-    servo_hz: Positive = 1000.0
+    servo_hz: RateHz = 1000.0
     #: Bandwidth of the position loop.
     bandwidth_hz: PerColumn = 10.0
     #: MJCF file of the arm as the servo knows it, such as `heft export` writes; None: the robot's own. Joint offsets
@@ -61,6 +63,11 @@ class DriveOptions(DeviceOptions):
     watchdog_s: Positive | None = 0.1
     #: Arm even without a watchdog.
     without_watchdog: bool = False
+    #: Whether a brake holds an axis while its drive is off, for all or one by one. Drives whose axes have none go on
+    #: holding by themselves when the host is done or silent ...
+    brake: bool | tuple[bool, ...] = True
+    #: ... unless this says why they may be switched off all the same: where the arm then rests, what balances it.
+    off_without_brake: Annotated[str, Field(min_length=10)] | None = None
 
 
 class SimDrives(SimDevice, Actuator):
@@ -92,6 +99,11 @@ class SimDrives(SimDevice, Actuator):
         bandwidth_hz = per_column(f"{name}.bandwidth_hz", options.bandwidth_hz, n)
         if not (bandwidth_hz > 0.0).all():
             raise OptionError(f"{name}: bandwidth_hz is {options.bandwidth_hz}, must be positive; raise it")
+        if isinstance(options.brake, tuple) and len(options.brake) != n:
+            raise OptionError(
+                f"{name}: brake has {len(options.brake)} values for {n} axes; give one, or one each"
+            )
+        brakes = np.broadcast_to(np.array(options.brake, dtype=np.bool_), n).copy()
         period_s = self.ticker.period(options.servo_hz)
         self._servo = Servo(
             name,
@@ -100,7 +112,10 @@ class SimDrives(SimDevice, Actuator):
             self._law(bandwidth_hz, period_s),
             period_s=period_s,
             watchdog_s=options.watchdog_s,
+            brakes=brakes,
+            stays_on=not (brakes.all() or options.off_without_brake),
         )
+        self.deceleration = self._servo.deceleration
         self._plant.attach(self._servo)
         self._torque_per_ampere = self._plant.torque_per_ampere
         self._add_sensor(*self._motion(), options.motion_delay_s)
@@ -143,19 +158,60 @@ class SimDrives(SimDevice, Actuator):
         times = np.asarray(chunk.host_ns - self.world.start_ns, dtype=np.float64) * 1e-9
         self._servo.play(t, chunk, times)
 
+    @property
+    def holding(self) -> bool:
+        return self._servo.state is MotionState.HOLD and self._at_rest()
+
+    @property
+    def rest_bound_s(self) -> float:
+        n = len(self.axes)
+        reference, measured = self._servo.reference[n : 2 * n], self._plant.present()[1]
+        return rest_bound_s(np.maximum(np.abs(reference), np.abs(measured)), self.deceleration)
+
     async def hold(self) -> None:
         t = self._now()
         if self._servo.state is MotionState.OFF:
             return
+        bound_s = self.rest_bound_s
         self._servo.stop(t)
-        deadline = t + _REST_TIMEOUT_S
-        while t < deadline and not self._at_rest():
-            await self.clock.sleep_until(self.world.nanoseconds(t + 0.005))
-            t = self._now()
+        if not await self._rested(bound_s):
+            raise self._not_at_rest(bound_s, "the drives stay on and hold")
 
     async def disarm(self) -> None:
-        self._now()
-        self._servo.off()
+        t = self._now()
+        if self._servo.state is MotionState.OFF:
+            return
+        error, braked = None, bool(self._servo.braked.all())
+        if not self._at_rest():
+            bound_s = self.rest_bound_s
+            self._servo.stop(t)
+            if not await self._rested(bound_s):
+                error = self._not_at_rest(
+                    bound_s,
+                    "the drives were switched off, and the brakes stop it"
+                    if braked
+                    else "it has no brake, so the drives stay on",
+                )
+        if not self._servo.stays_on and (error is None or braked):
+            self._servo.off()
+        if error is not None:
+            raise error
+
+    async def _rested(self, bound_s: float) -> bool:
+        """Wait until the axes have been at rest for a while; False: they are not within this time [s]."""
+        t = self._now()
+        deadline, since = t + bound_s, math.inf
+        while t < deadline:
+            since = min(since, t) if self._at_rest() else math.inf
+            if t - since >= REST_S:
+                return True
+            await self.clock.sleep_until(self.world.nanoseconds(t + _LOOK_S))
+            t = self._now()
+        return False
+
+    def _not_at_rest(self, bound_s: float, consequence: str) -> RestError:
+        rest = np.full(len(self.axes), _REST_RAD_S)
+        return not_at_rest(self.name, self.axes, self._plant.present()[1], rest, bound_s, consequence)
 
     def _now(self) -> float:
         """The host speaks: first the watchdog hears it, then the plant is brought up to now.

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from heft.drivers.driver import Context, Gripper
 from heft.drivers.errors import CommandError
-from heft.drivers.options import NonNegative, Positive
+from heft.drivers.options import NonNegative, Positive, RateHz
 from heft.drivers.plant.objects import ObjectOptions
 from heft.drivers.plant.sensor import Sensor
 from heft.drivers.sim.device import DeviceOptions, SimDevice
@@ -23,7 +23,7 @@ __all__ = ["GripperOptions", "ObjectOptions", "SimGripper"]
 class GripperOptions(DeviceOptions):
     """Two fingers that close at constant speed until they touch."""
 
-    rate_hz: Positive = 100.0
+    rate_hz: RateHz = 100.0
     #: Largest opening [m], and speed of the fingers' distance [m/s].
     stroke: Positive = 0.085
     speed: Positive = 0.1

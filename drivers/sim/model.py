@@ -7,6 +7,7 @@ the plant (`heft.drivers.sim.friction`), torque comes from the servo, and only t
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from heft.drivers.errors import OptionError
+from heft.drivers.errors import ModelFileError, OptionError
+from heft.drivers.model_xml import model_root, read_model_text
 from heft.drivers.plant.inertia import Inertia, transform
 from heft.drivers.sim.motors import SharedMotors
 from heft.drivers.sim.robot import SimRobot
@@ -168,8 +170,11 @@ def compile_plant(
 def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = False) -> Any:
     """The file with locked joints fixed, and without what the plant does not use."""
     try:
-        spec = mujoco.MjSpec.from_file(str(robot.model))
-    except ValueError as exc:
+        model_root(read_model_text(robot.model), robot.model.name)
+        spec = _read(robot.model)
+    except ModelFileError as exc:
+        raise OptionError(f"model: {exc}") from exc
+    except (ValueError, OSError, ElementTree.ParseError) as exc:
         raise OptionError(f"model: {robot.model} cannot be read by MuJoCo: {exc}") from exc
     spec.option.gravity = robot.gravity
     spec.compiler.fusestatic = (
@@ -208,6 +213,22 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = Fa
         hand = _require(spec.body(robot.hand), "body", robot.hand, robot)
         _check_sensor(spec, robot, hand)
     return spec
+
+
+def _read(path: Path) -> Any:
+    """A file as MuJoCo reads it; of a URDF without its meshes, which are often in a package that is not here.
+
+    A URDF gives inertias as numbers, and the plant touches nothing: no shape is needed.
+    """
+    if path.suffix != ".urdf":
+        return mujoco.MjSpec.from_file(str(path))
+    root = ElementTree.parse(path).getroot()
+    for link in root.iter("link"):
+        for kind in ("visual", "collision"):
+            for shape in link.findall(kind):
+                if shape.find("geometry/mesh") is not None:
+                    link.remove(shape)
+    return mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
 
 
 def _check_sensor(spec: Any, robot: SimRobot, hand: Any) -> None:

@@ -22,6 +22,8 @@ class Servo(SetpointFollower):
 
     deceleration   of the controlled stop [rad/s2], shape (n,)
     law            from setpoints to torque
+    brakes         which axes have one, shape (n,); None: all
+    stays_on       the drive holds after a stop of its watchdog, instead of switching off
 
     `failure` is set when the drive has stopped by itself: out of setpoints, host silent, or a drive fault.
     """
@@ -35,8 +37,14 @@ class Servo(SetpointFollower):
         *,
         period_s: float,
         watchdog_s: float | None,
+        brakes: NDArray[np.bool_] | None = None,
+        stays_on: bool = False,
     ) -> None:
         super().__init__(name, axes, deceleration)
+        n = len(self.axes)
+        self.braked = np.ones(n, dtype=np.bool_) if brakes is None else brakes
+        self.brakes = np.ones(n, dtype=np.bool_)  # until it is armed, the arm lies where it was put
+        self.stays_on = stays_on
         self.period_s = period_s
         self.watchdog_s = watchdog_s
         self._law = law
@@ -49,6 +57,7 @@ class Servo(SetpointFollower):
     def arm(self, position: NDArray[np.float64]) -> None:
         """Take over from the brakes, where the motors are."""
         super().arm(position)
+        self.brakes = self.braked
         self._law.reset()
 
     def trip(self, joint: str) -> None:
@@ -56,11 +65,11 @@ class Servo(SetpointFollower):
         self.off()
         self.failure = DeviceFault(
             self.name,
-            f"drive fault on {joint}: the drives are off and the brakes hold; clear it and arm again",
+            f"drive fault on {joint}: the drives are off; clear it and arm again",
         )
 
     def update(self, t: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Torque from this tick to the next [N m], shape (n,); None: the brakes hold. q, v: of its motors."""
+        """Torque from this tick to the next [N m], shape (n,); None: the drives are off. q, v: of its motors."""
         if self.state is not MotionState.OFF:
             self._guard(t)
             self.follow(t)
@@ -70,13 +79,14 @@ class Servo(SetpointFollower):
         return self._law.torque(q, v, self.reference)
 
     def _guard(self, t: float) -> None:
-        """The drive's own watchdog: a silent host means stop, then brakes."""
-        if self.watchdog_s is None or self.disabling or t - self._heard <= self.watchdog_s:
+        """The drive's own watchdog: a silent host means stop, then off, or hold."""
+        if self.watchdog_s is None or self.failing or t - self._heard <= self.watchdog_s:
             return
-        self.stop_and_disable(
+        self.stop(
             t,
             DeviceFault(
                 self.name,
                 f"watchdog: the host was silent for more than {self.watchdog_s:g} s; the drives stopped",
             ),
+            then_off=not self.stays_on,
         )

@@ -89,12 +89,12 @@ class World(Plant):
     def _tick(self, t: float, period: float) -> None:
         arm, coupling = self.dynamics, self.robot.coupling
         q, v = self.present()
-        torque, on, reference = self._ask_movers(t, q, v)
-        if not on.any():
+        torque, held, reference = self._ask_movers(t, q, v)
+        if held.all():
             self._brake(period)
         else:
             self._braking = None
-            applied = torque if on.all() else torque + self._hold(t, q, v, on)
+            applied = torque + self._hold(t, q, v, ~held) if held.any() else torque
             if coupling is not None:
                 applied = coupling.joint_torque(applied)
             steps = max(1, round(period / self.options.step_s))
@@ -103,14 +103,14 @@ class World(Plant):
         self._history.append(torque, reference, arm.load, arm.q, arm.v)
 
     def _hold(
-        self, t: float, q: NDArray[np.float64], v: NDArray[np.float64], on: NDArray[np.bool_]
+        self, t: float, q: NDArray[np.float64], v: NDArray[np.float64], free: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Torque of the brakes of those motors whose drives are off while others are on [N m], shape (n,)."""
+        """Torque of the brakes of some motors while others are `free` of theirs, or have none [N m], shape (n,)."""
         if self._brakes is None:
             n = len(self.axes)
             law = self.position_law(np.full(n, _BRAKE_HZ), self._history.period_s)
             self._brakes = Brakes(law, n, self.options.brake_s)
-        return self._brakes.torque(t, q, v, on)
+        return self._brakes.torque(t, q, v, free)
 
     def _brake(self, period: float) -> None:
         """The brakes take the speed away evenly within `brake_s`, and then hold."""

@@ -10,12 +10,14 @@ from heft.drivers.clock import Clock
 from heft.drivers.errors import DeviceLost
 from heft.drivers.transports.descriptor import Descriptor
 from heft.drivers.transports.receive_time import ReceiveTime
+from heft.drivers.transports.throttle import Throttle
 from heft.drivers.transports.transport import Chunk, Transport
 
 __all__ = ["ByteLine"]
 
-#: More than any line delivers between two turns of the loop [byte].
-_READ_SIZE = 65_536
+#: Bytes read at one turn of the loop, and per second: more than any serial line delivers.
+_READ_SIZE = 16_384
+_PER_SECOND = 2e6
 
 
 class ByteLine(Transport[Chunk, bytes]):
@@ -28,6 +30,7 @@ class ByteLine(Transport[Chunk, bytes]):
         super().__init__(device, clock)
         self._descriptor: Descriptor | None = None
         self._time = ReceiveTime(clock)
+        self._throttle = Throttle(clock, _PER_SECOND)
         self._sending = asyncio.Lock()
 
     async def send(self, item: bytes) -> int:
@@ -65,13 +68,18 @@ class ByteLine(Transport[Chunk, bytes]):
         if self._descriptor is None:
             return
         host_ns = self._time.host_ns()
+        room = self._throttle.room(_READ_SIZE)
+        if room < 1:
+            self._descriptor.pause(Throttle.PAUSE_S)
+            return
         try:
-            data = os.read(self._descriptor.fd, _READ_SIZE)
+            data = os.read(self._descriptor.fd, room)
         except BlockingIOError:
             return
         except OSError as exc:
             self._lost(exc)
             return
+        self._throttle.take(len(data))
         if data:
             self._inbox.put((Chunk(data, host_ns),))
         else:

@@ -16,12 +16,14 @@ from heft.drivers.transports.can_frame import CanFrame
 from heft.drivers.transports.descriptor import Descriptor
 from heft.drivers.transports.process_bus import Posted, ProcessBus
 from heft.drivers.transports.receive_time import ReceiveTime
+from heft.drivers.transports.throttle import Throttle
 from heft.drivers.transports.transport import Transport
 
 __all__ = ["CanLink"]
 
-#: Frames read at one wake-up before the loop gets its turn.
+#: Frames read at one wake-up before the loop gets its turn, and per second: more than a bus can carry.
 _BURST = 256
+_PER_SECOND = 40_000.0
 #: Interfaces whose frames carry system time; of others the stamp may be the adapter's own clock.
 _SYSTEM_STAMPED = frozenset({"socketcan", "udp_multicast", "virtual"})
 _FULL = (errno.ENOBUFS, errno.EAGAIN)
@@ -47,6 +49,7 @@ class CanLink(Transport[CanFrame, CanFrame]):
         self._descriptor: Descriptor | None = None
         self._bridge: Bridge[can.Message] | None = None
         self._time = ReceiveTime(clock)
+        self._throttle = Throttle(clock, _PER_SECOND)
         #: Frames that came in and cannot exist: a length that CAN FD does not have.
         self.malformed = 0
 
@@ -107,17 +110,22 @@ class CanLink(Transport[CanFrame, CanFrame]):
     def _read(self) -> None:
         """Take in everything that waits."""
         bus = self._bus
-        if bus is None:
+        if bus is None or self._descriptor is None:
+            return
+        room = self._throttle.room(_BURST)
+        if room < 1:
+            self._descriptor.pause(Throttle.PAUSE_S)
             return
         take = bus.take if isinstance(bus, ProcessBus) else partial(bus.recv, timeout=0)
         arrived: list[can.Message | Posted] = []
         try:
-            while len(arrived) < _BURST and (message := take()) is not None:
+            while len(arrived) < room and (message := take()) is not None:
                 arrived.append(message)
         except can.CanError as exc:
             self._deliver(arrived)
             self._fail(exc)
         else:
+            self._throttle.take(len(arrived))
             self._deliver(arrived)
 
     def _deliver(self, messages: Sequence[can.Message | Posted]) -> None:

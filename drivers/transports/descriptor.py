@@ -21,7 +21,17 @@ class Descriptor:
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._error: HeftError | None = None
+        self._on_readable = on_readable
         self._loop.add_reader(fd, on_readable)
+
+    def pause(self, seconds: float) -> None:
+        """Leave the descriptor unread for so long."""
+        self._loop.remove_reader(self.fd)
+        self._loop.call_later(seconds, self._resume)
+
+    def _resume(self) -> None:
+        if self._error is None:
+            self._loop.add_reader(self.fd, self._on_readable)
 
     async def writable(self) -> None:
         """Return when a write would not block; raises the error given to `forget`."""

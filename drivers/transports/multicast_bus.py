@@ -20,6 +20,7 @@ from heft.drivers.transports.stamped_socket import StampedSocket
 __all__ = ["MulticastBus"]
 
 PORT = 43_113  # python-can's default
+_LARGEST = 512  # no frame is packed into more [byte]
 
 
 class MulticastBus(can.BusABC):
@@ -79,7 +80,7 @@ class MulticastBus(can.BusABC):
     def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
         while True:
             try:
-                data, kernel_ns, peer = self._receiver.read()
+                data, kernel_ns, peer, cut = self._receiver.read(_LARGEST)
             except BlockingIOError:
                 if timeout == 0 or not select.select([self._receiver.socket], [], [], timeout)[0]:
                     return None, False
@@ -87,6 +88,9 @@ class MulticastBus(can.BusABC):
             except OSError as exc:
                 raise can.CanOperationError(f"failed to receive: {exc.strerror}", exc.errno) from exc
             if peer == self._own:
+                continue
+            if cut:
+                self.malformed += 1
                 continue
             message = self._unpack(data, kernel_ns)
             if message is not None:

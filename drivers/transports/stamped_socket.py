@@ -22,11 +22,12 @@ _LARGEST = 65_536  # no datagram is larger [byte]
 
 
 class Arrival(NamedTuple):
-    """A datagram, the kernel's stamp in system time [ns] (None: not offered), and its sender."""
+    """A datagram, the kernel's stamp in system time [ns] (None: not offered), its sender, and whether it was longer."""
 
     data: bytes
     kernel_ns: int | None
     peer: Address
+    cut: bool = False
 
 
 def widen(sock: socket.socket, size: int) -> int:
@@ -54,9 +55,9 @@ class StampedSocket:
         self.socket = sock
         self._ancillary = socket.CMSG_SPACE(_TIMESPEC.size) + socket.CMSG_SPACE(_COUNT.size)
 
-    def read(self) -> Arrival:
-        """The next datagram; BlockingIOError if there is none."""
-        data, ancillary, _, peer = self.socket.recvmsg(_LARGEST, self._ancillary)
+    def read(self, largest: int = _LARGEST) -> Arrival:
+        """The next datagram, at most `largest` bytes of it; BlockingIOError if there is none."""
+        data, ancillary, flags, peer = self.socket.recvmsg(largest, self._ancillary)
         kernel_ns = None
         for level, kind, content in ancillary:
             if level != socket.SOL_SOCKET:
@@ -66,7 +67,7 @@ class StampedSocket:
                 kernel_ns = seconds * 1_000_000_000 + nanoseconds
             elif kind == _SO_RXQ_OVFL:
                 self.dropped = _COUNT.unpack(content)[0]
-        return Arrival(data, kernel_ns, peer[:2])
+        return Arrival(data, kernel_ns, peer[:2], bool(flags & socket.MSG_TRUNC))
 
     def close(self) -> None:
         """Close the socket; may be called twice."""

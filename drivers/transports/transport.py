@@ -57,6 +57,8 @@ class Transport(ABC, Generic[In, Out]):
         self.device = device
         self.clock = clock
         self._inbox: Inbox[In] = Inbox(device)
+        #: What came in and was not for this device, or cannot be.
+        self.refused = 0
 
     @property
     @abstractmethod

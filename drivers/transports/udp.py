@@ -13,12 +13,16 @@ from heft.drivers.errors import ConnectError, DeviceLost
 from heft.drivers.transports.descriptor import Descriptor
 from heft.drivers.transports.receive_time import ReceiveTime
 from heft.drivers.transports.stamped_socket import StampedSocket
+from heft.drivers.transports.throttle import Throttle
 from heft.drivers.transports.transport import Address, Datagram, Transport
 
 __all__ = ["UdpLink"]
 
-#: Datagrams read at one wake-up before the loop gets its turn.
-_BURST = 256
+#: Datagrams read at one wake-up before the loop gets its turn, and per second.
+_BURST = 64
+_PER_SECOND = 20_000.0
+#: No device here sends more in one datagram [byte]: what fits an Ethernet frame.
+_LARGEST = 1472
 
 
 class UdpLink(Transport[Datagram, bytes]):
@@ -29,6 +33,10 @@ class UdpLink(Transport[Datagram, bytes]):
                     `reply` answers: the end of an emulator.
     local           (address, port) to bind; a fixed port for devices that fall silent when it changes; 0: any
     receive_buffer  kernel buffer asked for [byte]; what was given is in `receive_buffer`
+    largest         longest datagram that is taken [byte]
+
+    Whoever floods the port does not keep the loop: size, number at one wake-up and rate are bounded. `refused` counts
+    datagrams that were too long or of another sender; `throttled` how often the port was left alone for a while.
     """
 
     def __init__(
@@ -39,14 +47,23 @@ class UdpLink(Transport[Datagram, bytes]):
         remote: Address | None,
         local: Address = ("", 0),
         receive_buffer: int = 4 << 20,
+        largest: int = _LARGEST,
     ) -> None:
         super().__init__(device, clock)
+        self._largest = largest
+        self._peer: Address | None = None
+        self._throttle = Throttle(clock, _PER_SECOND)
         self.remote = remote
         self.local = local
         self._wanted_buffer = receive_buffer
         self._socket: StampedSocket | None = None
         self._descriptor: Descriptor | None = None
         self._time = ReceiveTime(clock)
+
+    @property
+    def throttled(self) -> int:
+        """How often the port was left alone because too much came."""
+        return self._throttle.throttled
 
     @property
     def where(self) -> str:
@@ -91,6 +108,7 @@ class UdpLink(Transport[Datagram, bytes]):
             sock.bind(self.local)
             if remote is not None:
                 sock.connect(remote)
+                self._peer = sock.getpeername()[:2]
         except OSError as exc:
             raise ConnectError(self.device, f"cannot open {self.where}: {self._reason(exc)}") from exc
         self._descriptor = Descriptor(sock.fileno(), self._read)
@@ -127,13 +145,21 @@ class UdpLink(Transport[Datagram, bytes]):
     def _read(self) -> None:
         """Take in everything that waits."""
         stamped = self._socket
-        if stamped is None:
+        if stamped is None or self._descriptor is None:
+            return
+        room = self._throttle.room(_BURST)
+        if room < 1:
+            self._descriptor.pause(Throttle.PAUSE_S)
             return
         arrived: list[Datagram] = []
         try:
             with contextlib.suppress(BlockingIOError):
-                for _ in range(_BURST):
-                    data, kernel_ns, peer = stamped.read()
+                for _ in range(room):
+                    data, kernel_ns, peer, cut = stamped.read(self._largest)
+                    self._throttle.take(1)
+                    if cut or (self._peer is not None and peer != self._peer):
+                        self.refused += 1
+                        continue
                     arrived.append(Datagram(data, self._time.host_ns(kernel_ns), peer))
         except OSError as exc:
             self._inbox.put(arrived)

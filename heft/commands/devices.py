@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,15 +16,17 @@ from rich.console import Console
 from rich.table import Table
 
 from heft.daq.clock import RealClock
-from heft.daq.config.rig import load_rig
+from heft.daq.config.rig import RigConfig, load_rig
 from heft.daq.probe import DeviceProbe, StreamProbe, probe
 from heft.daq.rig import Rig
 from heft.drivers import registry
 from heft.drivers.errors import OptionError
 from heft.drivers.registry import KINDS
 from heft.exit_codes import ExitCode
+from heft.interruption import stop_signals
 from heft.options import positive
 from heft.priority import ahead_of_others
+from heft.wrench_sign import sign_notes
 
 __all__ = ["add", "list_kinds", "probe_rig", "run_emulator"]
 
@@ -33,7 +34,8 @@ __all__ = ["add", "list_kinds", "probe_rig", "run_emulator"]
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    actions.add_parser("list", help="kinds of device, their transports, and what each yields")
+    listing = actions.add_parser("list", help="kinds of device, their transports, and what each yields")
+    listing.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     probing = actions.add_parser("probe", help="connect to every device of a rig and read one value of each")
     probing.add_argument("rig", type=Path, metavar="RIG.yaml")
     probing.add_argument("--seconds", type=positive, default=1.0, help="how long to listen (default: 1)")
@@ -54,12 +56,20 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--fault", action="append", default=[], metavar="JSON", help='such as {"kind": "drop", "rate": 0.01}'
     )
     emulating.add_argument("--seed", type=int, default=0, help="of noise, bias and faults")
+    emulating.add_argument("--json", action="store_true", help="nothing else: it is what it prints anyway")
     emulating.set_defaults(run=run_emulator)
-    parser.set_defaults(run=list_kinds)
+    parser.set_defaults(run=list_kinds, json=False)
 
 
 def list_kinds(arguments: argparse.Namespace) -> int:
     """Print the table of kinds."""
+    if arguments.json:
+        kinds = {
+            name: {"transport": kind.transport, "yields": kind.yields, "emulator": bool(kind.emulator)}
+            for name, kind in KINDS.items()
+        }
+        sys.stdout.write(json.dumps({"kinds": kinds}) + "\n")
+        return ExitCode.DONE
     table = Table("kind", "transport", "yields", "emulator", box=None, pad_edge=False)
     for name, kind in KINDS.items():
         table.add_row(name, kind.transport, kind.yields, "yes" if kind.emulator else "")
@@ -72,9 +82,13 @@ def list_kinds(arguments: argparse.Namespace) -> int:
 
 def probe_rig(arguments: argparse.Namespace) -> int:
     """Connect to all devices of a rig at the same time and print a table; one error names every device that failed."""
-    probes = asyncio.run(_probe(arguments.rig, arguments.seconds))
+    rig = load_rig(arguments.rig)
+    probes = asyncio.run(_probe(rig, arguments.seconds))
+    notes = sign_notes(rig.robot, probes)
     if arguments.json:
-        sys.stdout.write(json.dumps([_plain(device) for device in probes]) + "\n")
+        sys.stdout.write(
+            json.dumps({"devices": [_plain(device) for device in probes], "notes": notes}) + "\n"
+        )
         return ExitCode.DONE
     table = Table(
         "device", "identity", "stream", "Hz", "nominal", "clock", "value", "lost", box=None, pad_edge=False
@@ -93,6 +107,8 @@ def probe_rig(arguments: argparse.Namespace) -> int:
                 *(first if number == 0 else ("", "")), what, *numbers, received.clock, _value(received), lost
             )
     _print(table)
+    for note in notes:
+        sys.stdout.write(f"{note}\n")
     return ExitCode.DONE
 
 
@@ -104,8 +120,8 @@ def _print(table: Table) -> None:
     console.print(table)
 
 
-async def _probe(path: Path, seconds: float) -> list[DeviceProbe]:
-    async with Rig(load_rig(path), RealClock()) as rig:
+async def _probe(config: RigConfig, seconds: float) -> list[DeviceProbe]:
+    async with Rig(config, RealClock(), name="heft devices probe") as rig:
         return await probe(rig, seconds)
 
 
@@ -200,9 +216,7 @@ async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> Non
         plant.inject(fault)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
-    with ahead_of_others():  # devices wait for nobody
+    with stop_signals(loop, lambda reason: ended.set()), ahead_of_others():  # devices wait for nobody
         async with registry.create_emulator(kind, kind, options, plant) as emulator:
             sys.stdout.write(json.dumps({"kind": kind, **emulator.endpoint}) + "\n")
             sys.stdout.flush()

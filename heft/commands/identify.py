@@ -11,6 +11,7 @@ from typing import get_args
 
 from rich.console import Console
 
+from heft.daq.importing.open_file import is_foreign
 from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
 from heft.identification import identify_and_report
@@ -22,8 +23,9 @@ from heft.identify.fit import identify_recordings
 from heft.identify.information.fit_data import SHARED
 from heft.identify.robot import Robot
 from heft.identify.settings import Settings
+from heft.importing import HELD_BACK, recording_of
 from heft.known_loads import known_loads
-from heft.options import add_settings, settings
+from heft.options import add_settings, prepared, settings
 from heft.terminal.progress import progress_bars
 
 __all__ = ["add", "run"]
@@ -36,8 +38,22 @@ LEAST_REPLICATES = 10
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recordings (.mcap)")
-    parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="recordings (.mcap); other files are imported first",
+    )
+    parser.add_argument(
+        "--robot", type=Path, help="robot's file: YAML, URDF or MJCF (default: the one inside the recording)"
+    )
+    parser.add_argument(
+        "--map",
+        type=Path,
+        metavar="MAP.yaml",
+        help="what the columns of imported files are (default: guessed)",
+    )
     parser.add_argument(
         "--method", choices=sorted(ESTIMATORS), help="estimator (default: the session's, or sdp)"
     )
@@ -96,6 +112,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="check the intervals by N estimates from data drawn with replacement (200 are enough)",
     )
+    parser.add_argument(
+        "--force", action="store_true", help="exit code 0 also where the model is not fit for use"
+    )
     parser.add_argument("--figures", action="store_true", help="write the report's figures as PNG, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run, usage_error=parser.error)
@@ -114,12 +133,30 @@ def run(arguments: argparse.Namespace) -> int:
         return _reproduce(arguments)
     if not arguments.files:
         arguments.usage_error("name a recording, or a result to --reproduce")
-    opened = cache(Recording.open)  # a file that is named twice, too
+    out = arguments.out or arguments.files[0].parent
+    console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
+
+    @cache  # a file that is named twice, too
+    def opened(file: Path) -> Recording:
+        lone = len(arguments.files) == 1 and not arguments.validate
+        return Recording.open(
+            recording_of(
+                file,
+                prepared(out) if is_foreign(file) else out,
+                robot=arguments.robot,
+                map_file=arguments.map,
+                hold_back=HELD_BACK if lone else 0.0,
+                console=console,
+            )
+        )
+
     loads = known_loads(arguments.load, [*arguments.files, *arguments.validate])
+    recordings = [opened(file) for file in arguments.files]
+    given = arguments.robot is not None and not all(map(is_foreign, arguments.files))
     summary, result = identify_and_report(
-        [opened(file) for file in arguments.files],
-        out=arguments.out or arguments.files[0].parent,
-        robot=None if arguments.robot is None else Robot.load(arguments.robot),
+        recordings,
+        out=out,
+        robot=Robot.load(arguments.robot) if given else None,
         method=arguments.method,
         level=arguments.level,
         settings=chosen,
@@ -128,11 +165,11 @@ def run(arguments: argparse.Namespace) -> int:
         validate=[opened(file) for file in arguments.validate],
         figures=arguments.figures,
         bootstrap=arguments.bootstrap,
-        console=Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True),
+        console=console,
     )
     if arguments.json:
         sys.stdout.write(json.dumps(summary) + "\n")
-    return ExitCode.NO if result.verdict.grade == "unfit" else ExitCode.DONE
+    return ExitCode.NO if result.verdict.grade == "unfit" and not arguments.force else ExitCode.DONE
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:

@@ -13,9 +13,11 @@ from rich.console import Console
 
 from heft.daq.config.objects import load_objects
 from heft.daq.errors import ConfigError
+from heft.daq.importing.open_file import is_foreign
 from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
-from heft.options import gain_spread, seed, speed
+from heft.importing import recording_of
+from heft.options import gain_spread, prepared, seed, speed
 from heft.terminal.payloads import describe_payloads
 
 __all__ = ["add", "run"]
@@ -23,14 +25,24 @@ __all__ = ["add", "run"]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="recording (.mcap)")
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="recording (.mcap); other files are imported first"
+    )
     parser.add_argument(
         "--live",
         type=Path,
         metavar="RIG.yaml",
         help="weigh on this rig, whenever something is picked up; a session's file runs that session meanwhile",
     )
-    parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the recording)")
+    parser.add_argument(
+        "--robot", type=Path, help="robot's file: YAML, URDF or MJCF (default: the one inside the recording)"
+    )
+    parser.add_argument(
+        "--map",
+        type=Path,
+        metavar="MAP.yaml",
+        help="what the columns of imported files are (default: guessed)",
+    )
     parser.add_argument(
         "--bare", type=Path, metavar="FILE", help="recording in which the bare hand moves (default: this one)"
     )
@@ -66,14 +78,21 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--dimensions", type=float, nargs=3, metavar="M", help="of the object's box [m], if known"
     )
     parser.add_argument("--density", type=float, help="of the object [kg/m3], if known")
-    parser.add_argument("--out", type=Path, help="folder for live recordings (default: sessions/<UTC time>)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for live recordings (default: sessions/<UTC time>), or for imported ones",
+    )
     parser.add_argument(
         "--arm",
         metavar="ROBOT",
         help="live: the robot's name; a short wrist motion may be played, and a session moves without asking",
     )
     parser.add_argument(
-        "--speed", type=speed, default=1.0, help="live, simulated rigs only: 1, N times real time, or max"
+        "--speed",
+        type=speed,
+        default=1.0,
+        help="live, simulated rigs only: 1, at most N times real time, or max",
     )
     parser.add_argument("--seed", type=seed, default=0, help="live: seed of the simulated rig")
     parser.add_argument(
@@ -112,7 +131,12 @@ def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
     from heft.identify.result import load
     from heft.identify.robot import Robot
 
-    opened = cache(Recording.open)  # --bare may name the same file
+    @cache  # --bare may name the same file
+    def opened(file: Path) -> Recording:
+        out = arguments.out or file.parent
+        folder = prepared(out) if is_foreign(file) else out
+        return Recording.open(recording_of(file, folder, robot=arguments.robot, map_file=arguments.map))
+
     recording = opened(arguments.file)
     prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
     library = load_objects(arguments.objects)
@@ -125,7 +149,8 @@ def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
             recording, result, gain_spread=arguments.gain_spread, prior=prior, library=library
         )
         return {"file": str(arguments.file), **weighed.to_dict()}
-    robot = robot_of(recording, Robot.load(arguments.robot) if arguments.robot else None)
+    given = arguments.robot is not None and not is_foreign(arguments.file)
+    robot = robot_of(recording, Robot.load(arguments.robot) if given else None)
     arm = None
     if arguments.result is not None:
         arm = ArmModel.of_file(arguments.result, robot, arguments.gain_spread)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
 import sys
-from contextlib import ExitStack
-from datetime import UTC, datetime
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,9 @@ from heft.daq.clock import RealClock
 from heft.daq.recording import Recording
 from heft.daq.replay.replay import Replay
 from heft.exit_codes import ExitCode
-from heft.options import add_settings, endpoint, prepared, settings, speed
+from heft.interruption import stop_signals
+from heft.options import add_settings, endpoint, settings, speed
+from heft.output_folder import OutputFolder
 from heft.terminal.keys import LEFT, RIGHT, on_keys
 from heft.terminal.view import open_view
 from heft.worker_process import RESULT, WorkerProcess, identification
@@ -58,11 +58,18 @@ def run(arguments: argparse.Namespace) -> int:
     if not recording.complete:
         sys.stderr.write(f"{arguments.file}: {recording.recovery}\n")
     name = arguments.file.name.partition(".")[0]
-    out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
     chosen = settings(arguments)
-    if arguments.identify:
-        prepared(out)
-    replay, failure = asyncio.run(_play(recording, arguments, out))
+    folder = OutputFolder.given_or_new(arguments.out, name)
+    with folder if arguments.identify else nullcontext():
+        return _run(recording, arguments, folder, chosen)
+
+
+def _run(
+    recording: Recording, arguments: argparse.Namespace, folder: OutputFolder, chosen: dict[str, Any]
+) -> int:
+    """Play, tell, identify, tell."""
+    out = folder.path
+    replay, failure = asyncio.run(_play(recording, arguments, folder))
     report: dict[str, Any] = {
         "file": str(arguments.file),
         "seconds": replay.seconds,
@@ -79,18 +86,18 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.ABORTED if replay.stopped else ExitCode.DONE
 
 
-async def _play(recording: Recording, arguments: argparse.Namespace, out: Path) -> tuple[Replay, str]:
+async def _play(
+    recording: Recording, arguments: argparse.Namespace, folder: OutputFolder
+) -> tuple[Replay, str]:
     """The replay, with a worker beside it that leaves `result.json`; else why it has not."""
     clock = None if arguments.speed == float("inf") else RealClock(arguments.speed)
     with ExitStack() as stack:
         endpoints = stack.enter_context(private_endpoints(telemetry=arguments.bus))
-        worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME, arguments.set)
+        worker = WorkerProcess(endpoints.telemetry, folder, arguments.set)
         async with Replay(recording, endpoints.telemetry, clock) as replay:
             replay.looping = arguments.loop
             sys.stderr.write(f"publishing on {replay.source.publisher.endpoint}\n")
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, replay.stop)
+            stack.enter_context(stop_signals(asyncio.get_running_loop(), lambda reason: replay.stop()))
             if arguments.identify:
                 stack.enter_context(worker)
             if stack.enter_context(on_keys(_actions(replay))):
@@ -99,7 +106,7 @@ async def _play(recording: Recording, arguments: argparse.Namespace, out: Path) 
                 await replay.play()
                 await replay.followed({WorkerProcess.NAME: worker.alive})
         done = arguments.identify and not replay.stopped
-        return replay, worker.take_result(out / RESULT) if done else ""
+        return replay, worker.take_result(folder.path / RESULT) if done else ""
 
 
 def _actions(replay: Replay) -> dict[str, Any]:

@@ -6,10 +6,8 @@ import argparse
 import asyncio
 import gc
 import json
-import signal
 import sys
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +17,27 @@ from heft import __version__
 from heft.arming import Arming
 from heft.attachments import attachments_of
 from heft.daq.bus.runtime import private_endpoints
-from heft.daq.clock import HostClock, RealClock, SimulatedClock
+from heft.daq.clock import clock_of
 from heft.daq.config.session import SessionConfig, load_session
 from heft.daq.errors import ConfigError, RecordError
 from heft.daq.motion.state import State
 from heft.daq.mqtt.session_report import SessionReport
 from heft.daq.session.outcome import Outcome
 from heft.daq.session.session import Session
+from heft.doubts import tell_doubts
 from heft.drivers.errors import HeftError
 from heft.exit_codes import ExitCode, of_error, of_state
-from heft.interruption import immediate_interrupt
+from heft.interruption import aborted, immediate_interrupt, stop_signals, uninterrupted
 from heft.options import add_settings, seed, settings, speed
+from heft.output_folder import OutputFolder, recording_names
+from heft.planning import show_plan
+from heft.preflight import Preflight
 from heft.priority import ahead_of_others
+from heft.terminal.keys import listen_to_keys
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
-from heft.worker_process import RESULT, WorkerProcess, identification
+from heft.viewing import viewer_of_config
+from heft.worker_process import REPORT, RESULT, WorkerProcess, identification
 
 __all__ = ["DEFAULT_SESSION", "add", "run"]
 
@@ -47,13 +51,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, help="folder for the results (default: sessions/<UTC time>-<session>)"
     )
     parser.add_argument(
-        "--speed", type=speed, default=1.0, help="1, N times real time, or max (simulated rigs only)"
+        "--speed", type=speed, default=1.0, help="1, at most N times real time, or max (simulated rigs only)"
     )
     parser.add_argument("--seed", type=seed, default=0, help="seed of the simulated rig")
     parser.add_argument(
         "--arm", metavar="ROBOT", help="the robot's name: a rig of real devices then moves without asking"
     )
+    parser.add_argument("--dry-run", action="store_true", help="show and check the plan, and open no device")
     parser.add_argument("--no-identify", action="store_true", help="record only")
+    parser.add_argument(
+        "--no-viewer", action="store_true", help="record without the copies for viewers: a third of the size"
+    )
     add_settings(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
@@ -61,36 +69,65 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; the exit code says how it ended."""
-    with immediate_interrupt():  # loads the libraries of its devices
+    with immediate_interrupt(arguments.json):  # loads the libraries of its devices
         config = load_session(arguments.session or DEFAULT_SESSION)
+        tell_doubts(config.rig.robot, "heft run")
+    if arguments.dry_run:
+        return show_plan(config, arguments.json)
     if arguments.speed != 1.0 and not config.rig.simulated:
         raise ConfigError(
             f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
         )
     arming = Arming(config.rig, arguments.arm)
-    out = arguments.out or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{config.name}"
     identify = not arguments.no_identify and any(step.use == "identification" for step in config.steps)
     chosen = settings(arguments)
     if identify and (chosen or config.identify):
         _check_settings(config, chosen)
-    try:
-        outcome, failure = asyncio.run(_acquire(config, arguments, arming, out, identify))
-    except RecordError as exc:  # the recording could not be begun, and nothing has moved
-        raise ConfigError(f"--out {out}: {exc}") from exc
-    console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
-    summarise(outcome, console)
-    report, code = outcome.to_dict(), of_state(outcome.state)
-    if outcome.state is State.DONE and identify:
+    names = recording_names(config.name) + ([RESULT, REPORT] if identify else [])
+    with OutputFolder.given_or_new(arguments.out, config.name, names) as folder:
+        return _run(config, arguments, arming, folder, identify, chosen)
+
+
+def _run(
+    config: SessionConfig,
+    arguments: argparse.Namespace,
+    arming: Arming,
+    folder: OutputFolder,
+    identify: bool,
+    chosen: dict[str, Any],
+) -> int:
+    """Acquire, tell, identify, tell. A signal after the acquisition ends what is left, and the recording is told."""
+    told: dict[str, Any] | None = {}
+
+    def last_words(reason: str) -> dict[str, Any] | None:
+        folder.release()
+        if not arguments.json or told is None:
+            return None
+        return {**told, "identification": {"error": f"interrupted: {reason}"}} if told else aborted(reason)
+
+    with immediate_interrupt(last_words):
         try:
-            report["identification"] = identification(outcome.file, out, failure, console, chosen)
-            if report["identification"]["verdict"]["grade"] == "unfit":
-                code = ExitCode.NO
-        except HeftError as exc:  # the recording is good all the same
-            report["identification"] = {"error": str(exc)}
-            sys.stderr.write(f"heft run: recorded, but not identified: {exc}\n")
-            code = of_error(exc)
-    if arguments.json:
-        sys.stdout.write(json.dumps(report) + "\n")
+            outcome, failure = asyncio.run(_acquire(config, arguments, arming, folder, identify))
+        except RecordError as exc:  # the recording could not be begun, and nothing has moved
+            raise ConfigError(f"--out {folder.path}: {exc}") from exc
+        told = outcome.to_dict()
+        console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
+        summarise(outcome, console)
+        report, code = dict(told), of_state(outcome.state)
+        if outcome.state is State.DONE and identify and outcome.file is not None:
+            try:
+                report["identification"] = identification(outcome.file, folder.path, failure, console, chosen)
+                if report["identification"]["verdict"]["grade"] == "unfit":
+                    code = ExitCode.NO
+            except HeftError as exc:  # the recording is good all the same
+                report["identification"] = {"error": str(exc)}
+                sys.stderr.write(f"heft run: recorded, but not identified: {exc}\n")
+                code = of_error(exc)
+        with uninterrupted():
+            if arguments.json:
+                sys.stdout.write(json.dumps(report) + "\n")
+                sys.stdout.flush()
+            told = None
     return code
 
 
@@ -105,30 +142,46 @@ def _check_settings(config: SessionConfig, chosen: dict[str, Any]) -> None:
 
 
 async def _acquire(
-    config: SessionConfig, arguments: argparse.Namespace, arming: Arming, out: Path, identify: bool
+    config: SessionConfig, arguments: argparse.Namespace, arming: Arming, folder: OutputFolder, identify: bool
 ) -> tuple[Outcome, str]:
     """The session, with a worker beside it that leaves `result.json`; else why it has not."""
-    clock: HostClock = SimulatedClock() if arguments.speed == float("inf") else RealClock(arguments.speed)
+    clock = clock_of(arguments.speed, simulated=config.rig.simulated)
+    loop = asyncio.get_running_loop()
+    requests: list[str] = []
+    session: Session | None = None
+
+    def stop(reason: str) -> None:
+        requests.append(reason)
+        if session is not None:
+            session.stop(reason)
+
     with ExitStack() as stack:
-        endpoints = stack.enter_context(private_endpoints(telemetry=config.rig.telemetry))
-        worker = WorkerProcess(endpoints.telemetry, out / WorkerProcess.NAME, arguments.set)
+        stack.enter_context(stop_signals(loop, stop))
+        endpoints = stack.enter_context(
+            private_endpoints(telemetry=config.rig.telemetry, outside=config.rig.outside)
+        )
+        worker = WorkerProcess(endpoints.telemetry, folder, arguments.set)
         report = SessionReport(config.rig, config.name)
+        preflight = Preflight(config.rig, config.scene)
+        arming.outlook = preflight.outlook
         session = Session(
             config,
             clock=clock,
-            out=out,
+            out=folder.path,
             endpoints=endpoints,
             seed=arguments.seed,
+            checks=preflight.checks,
+            judged=preflight.judged,
+            route=preflight.route,
             attachments=attachments_of(config),
             notes={"software": {"name": "heft", "version": __version__}},
             followers={WorkerProcess.NAME: worker.alive},
             sinks=[report],
             confirm=arming.confirm,
+            viewer=viewer_of_config(config.rig.robot, copies=not arguments.no_viewer),
         )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` wants it
-                loop.add_signal_handler(number, session.stop, f"{number.name} received")
+        for reason in requests:
+            session.stop(reason)
         if identify:
             stack.enter_context(worker)
         if arguments.speed <= 1.0:  # devices do not wait
@@ -137,7 +190,11 @@ async def _acquire(
         gc.collect()
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop for a tenth of a second
         stack.callback(gc.unfreeze)
-        async with open_view(endpoints, sys.stderr, arming.settled), report:
+        async with (
+            open_view(endpoints, sys.stderr, arming.settled),
+            listen_to_keys(dict.fromkeys("p ", session.toggle_pause), arming.settled),
+            report,
+        ):
             outcome = await session.run()
         done = identify and outcome.state is State.DONE
-        return outcome, worker.take_result(out / RESULT) if done else ""
+        return outcome, worker.take_result(folder.path / RESULT) if done else ""

@@ -7,20 +7,23 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from heft.daq.bus.control import ControlClient
+from heft.daq.bus.endpoint import Endpoint
 from heft.daq.bus.runtime import RunningSession, running_sessions
 from heft.daq.bus.stop import send_stop
-from heft.daq.errors import BusError, ConfigError
+from heft.daq.errors import BusError
 from heft.exit_codes import ExitCode
+from heft.options import target
+from heft.running import choose, label
 
 __all__ = ["add", "run"]
 
 _REASON = "heft stop"
-#: How long drives may take to go off [s]: a stop waits 5 s for a hold that is not answered, and 5 s for the switch.
-_PATIENCE_S = 12.0
+#: How long drives may take to go off [s]: a stop waits 5 s, and what the arm's deceleration takes, for a hold that is
+#: not answered, and as long for the switch.
+_PATIENCE_S = 30.0
 _LOOK_S = 0.05
 
 
@@ -31,20 +34,28 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="of the session (or rig that stands by), or its process id; default: the only one",
     )
+    parser.add_argument(
+        "--at",
+        type=target,
+        metavar="ENDPOINT",
+        help="a session of another host: the `stop` of its rig's file, as tcp://HOST:PORT; needs a key that may",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Stop it and return when its drives are off; exit code 1 where nothing runs."""
+    if arguments.at is not None:
+        return _stop_elsewhere(arguments.at, arguments.json)
     sessions = running_sessions()
     report: dict[str, Any] = {"running": [{"name": s.name, "pid": s.pid} for s in sessions], "stopped": None}
     if not sessions:
         text, code = "no session of this user is running on this host", ExitCode.NO
     else:
-        session = _choose(sessions, arguments.name)
+        session = choose(sessions, arguments.name)
         seconds = asyncio.run(_stop(session))
-        text, code = f"{_label(session)}: acknowledged, drives off after {seconds:.2f} s", ExitCode.DONE
+        text, code = f"{label(session)}: acknowledged, drives off after {seconds:.2f} s", ExitCode.DONE
         report["stopped"] = {"name": session.name, "pid": session.pid, "seconds": seconds}
     (sys.stderr if arguments.json else sys.stdout).write(text + "\n")
     if arguments.json:
@@ -52,19 +63,14 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _choose(sessions: Sequence[RunningSession], name: str | None) -> RunningSession:
-    """The one that is meant; ConfigError with a list where that is not clear."""
-    meant = [s for s in sessions if name is None or name in (s.name, str(s.pid))]
-    if len(meant) == 1:
-        return meant[0]
-    there = "".join(f"\n  {_label(s)}" for s in (meant or sessions))
-    if not meant:
-        raise ConfigError(f"{name}: no session of this name is running; there are{there}")
-    raise ConfigError(f"{len(meant)} sessions are running; give the name or the process id of one{there}")
-
-
-def _label(session: RunningSession) -> str:
-    return f"{session.name} (process {session.pid})"
+def _stop_elsewhere(endpoint: Endpoint, as_json: bool) -> int:
+    """Stop a session of another host; that it has heard is all that is known here."""
+    asyncio.run(send_stop(endpoint, _REASON))
+    text = f"{endpoint}: acknowledged; see that the arm has stopped"
+    (sys.stderr if as_json else sys.stdout).write(text + "\n")
+    if as_json:
+        sys.stdout.write(json.dumps({"at": str(endpoint), "acknowledged": True}) + "\n")
+    return ExitCode.DONE
 
 
 async def _stop(session: RunningSession) -> float:
@@ -74,7 +80,7 @@ async def _stop(session: RunningSession) -> float:
     if not await _drives_off(session):
         how = "ended without saying" if session.ended else f"does not say after {_PATIENCE_S:g} s"
         raise BusError(
-            f"{_label(session)} has acknowledged the stop, but {how} that its drives are off; "
+            f"{label(session)} has acknowledged the stop, but {how} that its drives are off; "
             "use the emergency stop of the arm"
         )
     return time.monotonic() - begin

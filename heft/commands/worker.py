@@ -7,8 +7,8 @@ import asyncio
 import json
 import logging
 import os
-import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -19,7 +19,9 @@ from heft.identify.bodies.consistency import Level
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.robot import Robot
 from heft.identify.worker.worker import RESULT, Verdict, Worker
+from heft.interruption import stop_signals
 from heft.options import add_settings, name, positive, prepared, settings, target
+from heft.output_folder import shared_use
 
 __all__ = ["add", "run"]
 
@@ -50,6 +52,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--once", action="store_true", help="end after one session")
     parser.add_argument(
+        "--beside", action="store_true", help=argparse.SUPPRESS
+    )  # standard input: a pipe of its parent
+    parser.add_argument(
         "--gone", type=positive, default=10.0, metavar="S", help="seconds without an answer: it has died"
     )
     parser.add_argument("--robot", type=Path, help="robot's file (default: the one inside the session)")
@@ -69,6 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(stream=sys.stderr, format="heft worker: %(message)s", level=logging.WARNING)
     os.nice(NICENESS)
     endpoint = arguments.following or arguments.bus.following
+    followed: list[SessionInfo] = []
+
+    def begin(session: SessionInfo) -> None:
+        followed.append(session)
+        _begin(session)
+
     worker = Worker(
         endpoint,
         prepared(arguments.out),
@@ -79,22 +90,32 @@ def run(arguments: argparse.Namespace) -> int:
         level=arguments.level,
         settings=settings(arguments),
         gone_s=arguments.gone,
-        begin=_begin,
+        begin=begin,
     )
     sys.stderr.write(f"waiting for a session at {endpoint}\n")
-    return asyncio.run(_work(worker, arguments))
+    with shared_use(arguments.out):
+        return asyncio.run(_work(worker, arguments, followed))
 
 
-async def _work(worker: Worker, arguments: argparse.Namespace) -> int:
+async def _work(worker: Worker, arguments: argparse.Namespace, followed: Sequence[SessionInfo]) -> int:
     task = asyncio.current_task()
     assert task is not None
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    loop = asyncio.get_running_loop()
+
+    def parent_died() -> None:
+        """Its end of the pipe is closed. A session that is followed already is identified all the same."""
+        loop.remove_reader(sys.stdin)
+        if not followed:
+            task.cancel()
+
+    if arguments.beside:
+        loop.add_reader(sys.stdin, parent_died)
     try:
-        async for verdict in worker.sessions():
-            _tell(verdict, arguments.out, arguments.json)
-            if arguments.once:
-                return ExitCode.FAILED if verdict.result is None else ExitCode.DONE
+        with stop_signals(loop, task.cancel):
+            async for verdict in worker.sessions():
+                _tell(verdict, arguments.out, arguments.json)
+                if arguments.once:
+                    return ExitCode.FAILED if verdict.result is None else ExitCode.DONE
     except asyncio.CancelledError:
         return ExitCode.DONE
     return ExitCode.DONE

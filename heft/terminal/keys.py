@@ -7,10 +7,10 @@ import os
 import sys
 import termios
 import tty
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
-__all__ = ["LEFT", "RIGHT", "on_keys", "split_keys"]
+__all__ = ["LEFT", "RIGHT", "listen_to_keys", "on_keys", "split_keys"]
 
 LEFT, RIGHT = "\x1b[D", "\x1b[C"
 _ESCAPE = "\x1b["
@@ -38,6 +38,29 @@ def on_keys(actions: Mapping[str, Callable[[], None]]) -> Iterator[bool]:
     finally:
         loop.remove_reader(descriptor)
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+@asynccontextmanager
+async def listen_to_keys(
+    actions: Mapping[str, Callable[[], None]], after: asyncio.Event
+) -> AsyncIterator[None]:
+    """`on_keys` while inside, from when `after` is set: until then the terminal is another's.
+
+    A process in the background leaves the terminal alone: touching it would stop the process.
+    """
+
+    async def listen() -> None:
+        await after.wait()
+        if sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp():
+            with on_keys(actions):
+                await asyncio.Event().wait()
+
+    task = asyncio.create_task(listen(), name="keys")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def split_keys(text: str) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
 from math import isfinite
+from operator import add
 from pathlib import Path
 
 from rich.console import Console
@@ -142,16 +142,14 @@ def _bootstrap(result: Result) -> str:
 def _links(result: Result, prior: Parameters | None) -> Table:
     """Two rows per link: as identified, and as known before."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("link", no_wrap=True)
+    table.add_column("link", overflow="fold")  # the numbers and their marks are not cut: the names are folded
     for column in ("mass kg", "centre of mass mm", "principal moments g m2"):
-        table.add_column(column, justify="right", no_wrap=True)
-        table.add_column("")
+        table.add_column(f"{column}  ", justify="right", no_wrap=True)
     for link in result.parameters.links:
-        marks = ["?" if vague else "" for vague in _vague(result, link.name)]
-        table.add_row(link.name, *chain.from_iterable(zip(_link(link), marks, strict=True)))
+        marks = [" ?" if vague else "  " for vague in _vague(result, link.name)]
+        table.add_row(link.name, *map(add, _link(link), marks))
         if prior is not None:
-            before = zip(_link(prior[link.name]), [""] * len(marks), strict=True)
-            table.add_row("  prior", *chain.from_iterable(before), style="dim")
+            table.add_row("  prior", *(f"{value}  " for value in _link(prior[link.name])), style="dim")
     return table
 
 

@@ -51,7 +51,11 @@ def _paragraph(facts: Mapping[str, Any]) -> Iterator[str]:
             yield f"   joint torques   {_mass(facts['joint_torque'])}, centre of mass {_com(facts['joint_torque'])}"
         if "recognition" in facts:
             yield f"   it is           {_recognised(facts['recognition'])}"
-        yield f"   UR              {facts['controllers']['ur']}"
+        told = (
+            facts["controllers"]["ur"]
+            or "not told: it wants hand and object together, and the hand is not known"
+        )
+        yield f"   UR              {told}"
         yield f"   KUKA            {facts['controllers']['kuka']}"
     if facts["repeated_events"]:
         yield f"   note: its pick-up was told {facts['repeated_events'] + 1} times"

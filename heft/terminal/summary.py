@@ -41,7 +41,7 @@ def summarise(outcome: Outcome, console: Console) -> None:
         if trouble:
             console.print(f"line      {device}: {', '.join(f'{n} {what}' for what, n in trouble.items())}")
     console.print(f"tracking  worst error {outcome.tracking * 1e3:.2f} mrad")
-    console.print(f"file      {outcome.file}", markup=False)
+    console.print(f"file      {outcome.file or 'none: it was deleted or moved meanwhile'}", markup=False)
     if outcome.truth is not None:
         console.print(f"truth     {outcome.truth}", markup=False)
     console.print(f"lost {outcome.lost}")

@@ -17,13 +17,14 @@ from rich.text import Text
 
 from heft.daq import topics
 from heft.daq.bus.endpoint import Endpoints
+from heft.daq.bus.message import Message
 from heft.daq.bus.telemetry import Subscriber
 
 __all__ = ["Pace", "open_view", "picture"]
 
 _WIDEST = 100  # columns; on a wider terminal a picture this wide reads better
-_STYLES = {"moving": "bold green", "armed": "bold cyan", "stopping": "bold yellow"}
-_PAUSED = "paused"  # state of a replay
+_STYLES = {"moving": "bold green", "armed": "bold cyan", "stopping": "bold yellow", "paused": "bold magenta"}
+_PAUSED = "paused"  # state of a session or of a replay
 
 
 @asynccontextmanager
@@ -56,7 +57,7 @@ async def _show_live(endpoints: Endpoints, console: Console) -> None:
         async with Subscriber(endpoints.telemetry.reachable, [topics.PROGRESS, topics.WORKERS]) as subscriber:
             async for message in subscriber:
                 if message.topic != topics.PROGRESS:
-                    worker = message.json if message.topic.endswith("/progress") else worker
+                    worker = _worker_progress(message) or worker
                     continue
                 if message.session != session or message.json["state"].startswith(_PAUSED):
                     pace, session = Pace(), message.session  # a replay stood still, or jumped
@@ -79,6 +80,13 @@ async def _show_lines(endpoints: Endpoints, console: Console) -> None:
                 shown = progress["state"], progress["step"]
                 done, total = progress["seconds_done"], progress["seconds_total"]
                 console.print(f"{shown[0]:<10} {shown[1]:<20} {done:6.1f} of {total:.1f} s", markup=False)
+
+
+def _worker_progress(message: Message) -> dict[str, Any] | None:
+    """What a worker says of its progress; None for whatever else comes under its topics, which anyone may write."""
+    said = message.json
+    known = isinstance(said, dict) and all(type(said.get(key)) is int for key in ("of", "rank", "samples"))
+    return said if known and message.topic.endswith("/progress") else None
 
 
 class Pace:

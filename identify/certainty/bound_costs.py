@@ -43,7 +43,7 @@ def bound_costs(problem: Problem, answer: Estimate) -> list[Reason]:
     costs = (_signs(problem, answer, least) if problem.bounds.signs else []) + _masses(problem, answer, least)
     named = sum(share for share, _ in costs)
     reasons = [Reason("bound-cost", "care", text, WEIGHT + min(share, 9.0)) for share, text in costs]
-    if rise - named > chance:
+    if rise - named > chance * (1 + named):  # chance is a share of the residual that the named bounds leave
         text = (
             f"bodies that can exist (level {problem.level}) near what the file says cost "
             f"{_more(rise - named)} squared residual than least squares, at most {100 * chance:.0f} % are "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 __all__ = ["CAUSE", "Reason", "Severity"]
@@ -21,12 +21,17 @@ class Reason:
     severity   `unfit`: do not use the estimate; `care`: know this before you do
     text       a sentence without a full stop
     weight     how much it matters beside others of its severity; from `CAUSE` on it is a cause of others
+    where      joints that it is about; empty: all of them, or none in particular
+    fix        its cure as a part of a map or of a robot's file, or None; `columns` and `joints` by the robot's names,
+               `time: {factor}` is what stamps are to be multiplied by
     """
 
     id: str
     severity: Severity
     text: str
     weight: float = 0.0
+    where: tuple[str, ...] = ()
+    fix: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def cause(self) -> bool:
@@ -45,4 +50,4 @@ class Reason:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_dict`."""
-        return cls(**data)
+        return cls(**{**data, "where": tuple(data.get("where", ()))})

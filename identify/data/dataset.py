@@ -84,7 +84,7 @@ class Dataset:
         if steps.min() <= 0:
             where = int(np.argmin(steps > 0))
             raise DataError(
-                f"time does not increase: t[{where + 1}] = {t[where + 1]!r} s follows {t[where]!r} s; "
+                f"time does not increase: t[{where + 1}] = {float(t[where + 1])!r} s follows {float(t[where])!r} s; "
                 "sort the samples by time and leave out repeated ones"
             )
         for name in ("q", "tau", "dq", "motor"):

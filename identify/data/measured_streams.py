@@ -26,6 +26,7 @@ __all__ = [
     "temperature_stream",
     "torque_source",
     "torque_streams",
+    "velocity_source",
     "wrench_streams",
 ]
 
@@ -37,7 +38,7 @@ WRENCH = tuple(f"{axis}.{quantity}" for quantity in ("force", "torque") for axis
 class JointSource:
     """Streams that together measure a quantity of some joints, or of the motors that move them.
 
-    quantity   `position`, `torque` or `current`
+    quantity   `position`, `velocity`, `torque` or `current`
     parts      each stream with the places of its joints in the robot's order
     motors     whether it is the motors that are measured, on the joint's side of the gear: theta = C q
     """
@@ -70,7 +71,7 @@ class JointSource:
             values = values * robot.gain
         if not self.motors:
             return values
-        return values @ (np.linalg.inv(coupling).T if self.quantity == "position" else coupling)
+        return values @ (coupling if self.quantity == "torque" else np.linalg.inv(coupling).T)
 
 
 def measuring(streams: Iterable[Stream], quantity: str, of: Iterable[str]) -> list[Stream]:
@@ -106,6 +107,12 @@ def motion_source(streams: Iterable[Stream], robot: Robot) -> JointSource | None
         if found is not None and len(found.joints) == len(robot.joints):
             return found
     return None
+
+
+def velocity_source(streams: Iterable[Stream], robot: Robot) -> JointSource | None:
+    """What measures velocities of all joints or motors; None: nothing does."""
+    found = _source(list(streams), "velocity", robot)
+    return found if found is not None and len(found.joints) == len(robot.joints) else None
 
 
 def link_source(streams: Iterable[Stream], robot: Robot) -> JointSource | None:

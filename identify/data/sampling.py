@@ -6,9 +6,9 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.compiled import compiled
 from heft.identify.errors import DataError
 
 __all__ = ["Piece", "Sampling", "interpolate"]
@@ -83,7 +83,7 @@ def _even(t: Array, step: float) -> bool:
     return bool(np.abs(t - (t[0] + step * np.arange(len(t)))).max() <= EVEN * step)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled()
 def interpolate(t: Array, values: Array, start: float, step: float, out: Array) -> None:
     """Values (M, n) at stamps t (M,) on the grid start + step k: out (n, K). Cubic, through the nearest four."""
     last, i = len(t) - 4, 0

@@ -71,6 +71,6 @@ def _check_restart(t: Array, strays: NDArray[np.int64]) -> None:
     if start == 0:
         start = int(strays[edges[int(np.argmax(lengths)) + 1] - 1]) + 1
     raise DataError(
-        f"time starts anew: t[{start}] = {t[start]!r} s follows {t[start - 1]!r} s, and {lengths.max()} rows go on "
-        "from there; give each recording as a dataset of its own"
+        f"time starts anew: t[{start}] = {float(t[start])!r} s follows {float(t[start - 1])!r} s, and {lengths.max()} "
+        "rows go on from there; give each recording as a dataset of its own"
     )

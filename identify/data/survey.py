@@ -25,6 +25,7 @@ REST_SPEED = 0.005  # of a joint's top speed: slower is at rest
 REST_S = 0.25  # at least so long
 BRIDGED = 0.5  # gaps up to this over the cut-off are bridged, longer ones end a piece
 BELIEVED = 0.125  # and up to this the rows there are used
+TOP = 0.99  # quantile of a joint's speeds that is its top speed: the rest may be spikes
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Survey:
     rest    per joint: when it stood still [s]
     still   joints that stand still in all the data: what they seem to move is jitter, shape (n,)
     gaps    bridges that are too long to be believed: rows there are left out [s]
+    travel  range of each joint's positions [rad, m], shape (n,)
+    speed   that each joint reaches [rad/s, m/s], shape (n,)
     notes   what to know of these data, with numbers and remedies
     """
 
@@ -43,6 +46,8 @@ class Survey:
     rest: tuple[tuple[Interval, ...], ...]
     still: NDArray[np.bool_]
     gaps: tuple[Interval, ...]
+    travel: Array
+    speed: Array
     notes: tuple[str, ...]
 
 
@@ -70,16 +75,18 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
         )
     if still.all():
         raise DataError(notes[-1] if len(still) == 1 else f"no joint moves more than {ranges.max():.2g} rad")
+    speeds = [_speed(q, step) for q, step in positions]
+    fast = np.max([np.quantile(speed, TOP, axis=1) for speed in speeds], axis=0)
     rest: list[list[Interval]] = [[] for _ in robot.joints]
     if processing.leave_rest and {"coulomb", "stribeck"} & set(robot.terms):
-        speeds = [_speed(q, step) for q, step in positions]
         top = np.max([speed.max(axis=1) for speed in speeds], axis=0)
         for piece, (_, step), speed in zip(sampling.pieces, positions, speeds, strict=True):
             resting = (speed < REST_SPEED * top[:, None]) | still[:, None]
             for j, row in enumerate(resting):
                 rest[j] += _runs(row, piece.start_s, step)
         notes += _rest_notes(robot, rest, data)
-    return Survey(data, sampling, tuple(tuple(intervals) for intervals in rest), still, gaps, tuple(notes))
+    resting_at = tuple(tuple(intervals) for intervals in rest)
+    return Survey(data, sampling, resting_at, still, gaps, ranges, fast, tuple(notes))
 
 
 def _speed(q: Array, step: float) -> Array:

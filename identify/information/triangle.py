@@ -8,16 +8,16 @@ size.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.compiled import compiled
 
 __all__ = ["BLOCK", "absorb", "absorb_rows", "triangle"]
 
 BLOCK = 128  # rows at a time: they and the triangle fit into the cache
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+@compiled(fastmath={"contract", "reassoc", "nsz"})
 def absorb(R: Array, columns: Array) -> None:
     """Take new rows into the triangle R (k, k), in place; `columns` (k, m) are the rows' columns, and are used up."""
     size, count = columns.shape

@@ -57,6 +57,12 @@ class RecordingOrigin:
     load: tuple[float, ...] | None = None
 
     @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """As JSON has it."""
+        load = data.get("load")
+        return cls(**{**data, "load": tuple(load) if isinstance(load, list) else load})
+
+    @classmethod
     def of(cls, recording: Recording, use: str, load: KnownLoad | None = None) -> Self:
         """Of a recording."""
         return cls(recording.path.name, recording.digest, use, None if load is None else load.numbers)
@@ -95,7 +101,7 @@ class Provenance:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_dict`."""
         origins = tuple(DataOrigin(**one) for one in data["data"])
-        recordings = tuple(RecordingOrigin(**one) for one in data["recordings"])
+        recordings = tuple(RecordingOrigin.from_dict(one) for one in data["recordings"])
         return cls(origins, data["configuration"], data["versions"], recordings)
 
 

@@ -91,24 +91,15 @@ def reproduce(
         raise ResultError(
             f"{path}: made with constraints of one's own ({'; '.join(own)}); reproduce it where their function is"
         )
-    replicates = configuration.get("bootstrap", 0)
-    drives = configuration.get("drives")  # before friction was chosen
-    loads = {
-        one: KnownLoad.from_numbers(origin.load)
-        for one, origin in zip(same, origins, strict=True)
-        if origin.load is not None
-    }
+    try:
+        arguments = _arguments(before, same)
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        raise ResultError(f"{path}: how it was made is missing or changed ({exc}); identify anew") from exc
     result = identify(
         [one for one, use in zip(same, uses, strict=True) if use == IDENTIFICATION],
-        robot=before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),
-        method=Method(before.method, configuration["options"], _weighting(configuration["weighting"])),
-        level=before.level,
-        settings=configuration.get("settings", {}),
-        common=configuration.get("common", ()),
-        loads=loads,
         validate=[one for one, use in zip(same, uses, strict=True) if use == VALIDATION],
         progress=progress,
-        bootstrap=Bootstrap(replicates) if replicates else None,
+        **arguments,
     )
     names = {one.path.name: origin.name for one, origin in zip(same, origins, strict=True)}
     document = json.loads(json.dumps(result.to_dict()))
@@ -119,6 +110,25 @@ def reproduce(
         tuple(one for one in every if not one.place.startswith(VERSIONS)),
         tuple(one for one in every if one.place.startswith(VERSIONS)),
     )
+
+
+def _arguments(before: Result, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """How a result was made, as arguments of `identify_recordings`."""
+    configuration = before.provenance.configuration
+    replicates = configuration.get("bootstrap", 0)
+    drives = configuration.get("drives")  # before friction was chosen
+    pairs = zip(recordings, before.provenance.recordings, strict=True)
+    return {
+        "robot": before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),
+        "method": Method(before.method, configuration["options"], _weighting(configuration["weighting"])),
+        "level": before.level,
+        "settings": configuration.get("settings", {}),
+        "common": configuration.get("common", ()),
+        "loads": {
+            one: KnownLoad.from_numbers(origin.load) for one, origin in pairs if origin.load is not None
+        },
+        "bootstrap": Bootstrap(replicates) if replicates else None,
+    }
 
 
 def _weighting(said: str | list[float]) -> Any:
@@ -145,6 +155,10 @@ def _find(
 ) -> Recording:
     """The recording: by its samples, else by its name, else the only one given; with none given, in `folder`."""
     if not recordings:
+        if origin.name != Path(origin.name).name:
+            raise ResultError(
+                f"its recording is called {origin.name!r}: no name of a file; name the recording"
+            )
         if not (folder / origin.name).exists():
             raise DataError(
                 f"{folder / origin.name}: no such file; name the recording that the result is from"

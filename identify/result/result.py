@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heft.daq.bounded_json import bounded_json
+from heft.daq.whole_file import write_whole
+from heft.drivers.typed import check_types
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.drive_gains import DriveGains
@@ -24,7 +26,7 @@ from heft.identify.certainty.reason import Reason
 from heft.identify.certainty.recording_terms import RecordingTerms
 from heft.identify.data import Dataset, Processing, filtered_rows
 from heft.identify.data.deflection import Deflection
-from heft.identify.errors import HeftError, ResultError
+from heft.identify.errors import ResultError
 from heft.identify.estimation.alignment.delay import Delay
 from heft.identify.estimation.cutoff.tradeoff import Tradeoff
 from heft.identify.estimation.friction import FrictionChoice
@@ -42,6 +44,7 @@ __all__ = ["Prediction", "Result", "load"]
 
 SCHEMA = "heft.Result"
 VERSION = 1
+MOST_BYTES = 64 * 1024 * 1024  # an arm of 32 joints has some 10 MB
 
 
 @dataclass(frozen=True)
@@ -204,18 +207,14 @@ class Result(IdentifiedModel):
 
     def save(self, path: Path | str) -> Path:
         """Write a JSON file of one line per key, whole or not at all; `load` reads it."""
-        path = Path(path)
         lines = (
             f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
             for key, value in self.to_dict().items()
         )
-        draft = path.with_name(f".{path.name}.draft")
+        text = "{\n" + ",\n".join(lines) + "\n}\n"
         try:
-            draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-            return draft.replace(path)
+            return write_whole(Path(path), text.encode())
         except OSError as exc:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
             raise ResultError(f"{path}: cannot be written: {exc.strerror}; choose another place") from exc
 
     def to_dict(self) -> dict[str, Any]:
@@ -269,7 +268,7 @@ class Result(IdentifiedModel):
             )
         try:
             layout = Layout(tuple(data["parameters"]))
-            return cls(
+            result = cls(
                 robot=Robot.from_dict(data["robot"]),
                 method=data["method"],
                 level=data["level"],
@@ -297,20 +296,65 @@ class Result(IdentifiedModel):
                 warnings=tuple(data["warnings"]),
                 findings=tuple(Reason.from_dict(one) for one in data.get("findings", ())),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as exc:
-            if isinstance(exc, HeftError):
+            check_types(result)
+            result._check_shapes()
+            result.to_dict()  # what it says of itself can be worked out from it
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError) as exc:
+            if isinstance(exc, ResultError):
                 raise
-            raise ResultError(f"a result with parts missing or changed ({exc!r}); identify anew") from exc
+            raise ResultError(f"a result with parts missing or changed ({exc}); identify anew") from exc
+        return result
+
+    def _check_shapes(self) -> None:
+        """ValueError where arrays do not have the sizes that robot and parameters give them."""
+        n, p, bases = len(self.robot.joints), len(self.layout), len(self.base.names)
+        if self.layout.names != self.robot.parameter_names:
+            raise ValueError("the parameters are not those of its robot")
+        limits = self.robot.limits
+        assert limits is not None
+        sizes: dict[str, tuple[Array | NDArray[np.int64] | None, tuple[int, ...]]] = {
+            "prior": (self.prior, (p,)),
+            "weights": (self.weights, (n,)),
+            "base.values": (self.base.values, (bases,)),
+            "base.matrix": (self.base.matrix, (bases, p)),
+            "base.covariance": (self.base.covariance, (bases, bases)),
+            "robot.gear": (self.robot.gear, (n,)),
+            "robot.torque_constant": (self.robot.torque_constant, (n,)),
+            "robot.gain": (self.robot.gain, (n,)),
+            "robot.gain_std": (self.robot.gain_std, (n,)),
+            "robot.gravity": (self.robot.gravity, (3,)),
+            "robot.limits.position": (limits.position, (n, 2)),
+            "robot.limits.velocity": (limits.velocity, (n,)),
+            "robot.limits.acceleration": (limits.acceleration, (n,)),
+            "robot.limits.torque": (limits.torque, (n,)),
+            **{f"robot.boxes.{link}": (box, (2, 3)) for link, box in self.robot.boxes.items()},
+            **{f"robot.shapes.{link}": (box, (2, 3)) for link, box in self.robot.shapes.items()},
+            **{f"robot.frames.{name}": (place, (4, 4)) for name, (_, place) in self.robot.frames.items()},
+        }
+        for name, error in (("fit", self.fit), ("validation", self.validation)):
+            if error is not None:
+                sizes |= {
+                    f"{name}.{key}": (getattr(error, key), (n,)) for key in ("per_joint", "rms", "rows")
+                }
+        for name, (array, shape) in sizes.items():
+            if array is not None and array.shape != shape:
+                raise ValueError(f"{name}: {array.shape} numbers, must be {shape}")
+        if not 0 <= self.rank <= bases:
+            raise ValueError(f"rank {self.rank}, must be 0 to {bases}")
+        if unknown := {link for link, _ in self.robot.frames.values()} - set(self.robot.links):
+            raise ValueError(f"a frame on {min(unknown)}, which is no link")
 
 
 def load(path: Path | str) -> Result:
     """Read a result that `Result.save` wrote."""
     path = Path(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+        data = bounded_json(text, most=MOST_BYTES)
     except FileNotFoundError:
         raise ResultError(f"{path}: no such file; give the path of a result.json") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as exc:
+    except (OSError, ValueError) as exc:
         raise ResultError(f"{path}: not a result ({exc}); give the path of a result.json") from exc
     if not isinstance(data, dict):
         raise ResultError(

@@ -12,18 +12,18 @@ fingers keep a mass that simulators accept. Where P is of no body that could exi
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
+from heft.daq.temporary import temporary_folder
 from heft.identify.bodies import from_pseudo_inertia, pseudo_inertia, transform
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ModelError
 from heft.identify.robot.model_text import ModelText
+from heft.identify.robot.pinocchio_model import build_model
 
 __all__ = ["Body", "read_bodies", "share"]
 
@@ -44,14 +44,10 @@ class Body:
 
 def read_bodies(model: ModelText) -> tuple[Body, ...]:
     """All bodies that move, those that carry a joint before what is fixed to them."""
-    with tempfile.TemporaryDirectory(prefix="heft-") as folder:
-        path = Path(folder) / model.name
+    with temporary_folder() as folder:
+        path = folder / model.name
         path.write_bytes(model.text.encode("utf-8"))
-        try:
-            build = pin.buildModelFromUrdf if model.format == "urdf" else pin.buildModelFromMJCF
-            read = build(str(path))
-        except (ValueError, RuntimeError) as exc:
-            raise ModelError(f"{model.name}: Pinocchio cannot read it: {exc}") from exc
+        read = build_model(path, model)
     data = read.createData()
     pin.framesForwardKinematics(read, data, pin.neutral(read))
     own = [np.array(inertia.toDynamicParameters()) for inertia in read.inertias]  # in the joint's frame

@@ -8,7 +8,6 @@ between links within 1e-3 rad of right angles are right angles.
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,14 @@ from heft.identify.bodies import transform
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ModelError
 from heft.identify.robot.model_shapes import shape_boxes
+from heft.identify.robot.model_text import ModelText
+from heft.identify.robot.pinocchio_model import build_model
 from heft.identify.robot.regressor import Tree, squared
 
 __all__ = ["ModelFile", "read_mjcf_gravity", "read_model"]
 
 EARTH = (0.0, 0.0, -9.81)
+MOST_JOINTS = 64  # that move; tables over pairs of them stay small
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,18 +51,22 @@ class ModelFile:
 
 def read_model(path: Path, locked: Sequence[str] = (), gravity: Sequence[float] | None = None) -> ModelFile:
     """Read a URDF (.urdf) or MJCF (.xml) file; `gravity` None: as the MJCF says, or 9.81 m/s2 down."""
-    model = _build(path)
-    _refuse_tied(path, locked)
+    text = ModelText.read(path)
+    model = build_model(path, text)
+    _refuse_tied(text, locked)
     if gravity is None:
-        gravity = EARTH if path.suffix == ".urdf" else read_mjcf_gravity(path) or EARTH
+        gravity = EARTH if text.format == "urdf" else read_mjcf_gravity(path) or EARTH
     if unknown := [name for name in locked if not model.existJointName(name)]:
         raise ModelError(
             f"{path.name}: no joint {unknown[0]} to lock; it has {', '.join(list(model.names)[1:])}"
         )
     if locked:
         model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
-    if model.njoints < 2:
-        raise ModelError(f"{path.name}: no moving joint; give a model with at least one")
+    if not 2 <= model.njoints <= MOST_JOINTS + 1:
+        raise ModelError(
+            f"{path.name}: {model.njoints - 1} moving joints, must be 1 to {MOST_JOINTS}; give a model of one arm, and "
+            "name joints that do not move under `locked`"
+        )
     for placement in model.jointPlacements:
         placement.rotation = squared(placement.rotation)
     count = model.njoints - 1
@@ -86,6 +92,8 @@ def read_model(path: Path, locked: Sequence[str] = (), gravity: Sequence[float] 
         inertias.append(
             transform(model.inertias[j].toDynamicParameters(), to_link.rotation, to_link.translation)
         )
+    if not np.isfinite(inertias).all() or not np.isfinite(tree.joint_in_parent).all():
+        raise ModelError(f"{path.name}: its numbers make no finite inertias and lengths; correct them")
     first = [model.idx_vs[j] for j in range(1, count + 1)]
     low, high = _position_limits(model)
     armature = np.array(model.armature)[first]
@@ -112,32 +120,23 @@ def read_model(path: Path, locked: Sequence[str] = (), gravity: Sequence[float] 
 
 def read_mjcf_gravity(path: Path) -> tuple[float, float, float] | None:
     """`<option gravity>` of an MJCF file [m/s2], or None where it says nothing."""
-    options = ElementTree.parse(path).getroot().findall("option")
+    options = ModelText.read(path).root().findall("option")
     values = [option.get("gravity") for option in options if option.get("gravity")]
     if not values:
         return None
-    x, y, z = (float(word) for word in str(values[-1]).split())
-    return x, y, z
+    said = tuple(float(word) for word in str(values[-1]).split())
+    if len(said) != 3:
+        raise ModelError(f"{path.name}: gravity has {len(said)} numbers, must have 3; correct it")
+    return said
 
 
-def _build(path: Path) -> pin.Model:
-    if not path.is_file():
-        raise ModelError(f"{path}: no such file; give the path of a URDF or MJCF file")
-    try:
-        if path.suffix == ".urdf":
-            return pin.buildModelFromUrdf(str(path))
-        return pin.buildModelFromMJCF(str(path))
-    except (ValueError, RuntimeError) as exc:
-        raise ModelError(f"{path.name}: Pinocchio cannot read it: {exc}") from exc
-
-
-def _refuse_tied(path: Path, locked: Sequence[str]) -> None:
+def _refuse_tied(text: ModelText, locked: Sequence[str]) -> None:
     """Raise `ModelError` for a joint that moves with another one (`mimic`, MJCF's `equality`), unless both are locked.
 
     A row of the regression is the torque of one joint that moves by itself. Read as such, a joint that is tied to
     another would get a row and parameters of its own, though no torque of it was ever measured.
     """
-    root = ElementTree.parse(path).getroot()
+    root = text.root()
     tied = [
         (joint.get("name"), mimic.get("joint"))
         for joint in root.iter("joint")
@@ -153,7 +152,7 @@ def _refuse_tied(path: Path, locked: Sequence[str]) -> None:
             both = " and ".join(name for name in (slave, master) if name is not None)
             what = "is held by an equality" if master is None else f"moves with {master} (mimic or equality)"
             raise ModelError(
-                f"{path.name}: joint {slave} {what}, and {' and '.join(free)} {'is' if len(free) == 1 else 'are'} not "
+                f"{text.name}: joint {slave} {what}, and {' and '.join(free)} {'is' if len(free) == 1 else 'are'} not "
                 f"locked: only joints that move by themselves can be identified; name {both} under `locked` (fingers), "
                 "or, where a motor of its own moves it, take the tie out of the file"
             )

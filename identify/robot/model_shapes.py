@@ -1,17 +1,33 @@
-"""Boxes around the shapes that a URDF or MJCF file draws of each link."""
+"""The shapes that a URDF or MJCF file draws of each link, and boxes around them."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.robot.model_text import ModelText
+from heft.identify.robot.pinocchio_model import build_model
 
-__all__ = ["shape_boxes"]
+__all__ = ["model_shapes", "shape_boxes"]
+
+
+def model_shapes(path: Path, locked: Sequence[str] = ()) -> list[pin.GeometryObject]:
+    """Collision shapes of a URDF or MJCF file, and the visual ones of links that have no others; placed in the frames
+    of their joints, `locked` joints merged. A mesh that is not at hand has no say."""
+    model = build_model(path, ModelText.read(path))
+    kinds = (pin.GeometryType.COLLISION, pin.GeometryType.VISUAL)
+    collision, visual = (_collection(path, model, kind) for kind in kinds)
+    if locked:
+        held = [model.getJointId(name) for name in locked]
+        _, (collision, visual) = pin.buildReducedModel(model, [collision, visual], held, pin.neutral(model))
+    found = list(collision.geometryObjects)
+    has = {shape.parentJoint for shape in found}
+    return found + [shape for shape in visual.geometryObjects if shape.parentJoint not in has]
 
 
 def shape_boxes(path: Path, model: pin.Model, poses: Mapping[str, tuple[int, Array]]) -> dict[str, Array]:
@@ -45,21 +61,23 @@ def _corners(shape: pin.GeometryObject, place: Array) -> Array:
 
 def _geometry(path: Path, model: pin.Model, kind: pin.GeometryType) -> list[pin.GeometryObject]:
     """Shapes of a model file; none where Pinocchio cannot read them."""
+    return list(_collection(path, model, kind).geometryObjects)
+
+
+def _collection(path: Path, model: pin.Model, kind: pin.GeometryType) -> pin.GeometryModel:
     try:
         if path.suffix != ".urdf":
-            found = pin.buildGeomFromMJCF(model, str(path), kind)
-        else:
-            found = pin.buildGeomFromUrdfString(
-                model, _without_missing_meshes(path), kind, package_dirs=[str(path.parent)]
-            )
+            return pin.buildGeomFromMJCF(model, str(path), kind)
+        return pin.buildGeomFromUrdfString(
+            model, _without_missing_meshes(path), kind, package_dirs=[str(path.parent)]
+        )
     except (ValueError, RuntimeError):
-        return []
-    return list(found.geometryObjects)
+        return pin.GeometryModel()
 
 
 def _without_missing_meshes(path: Path) -> str:
     """A URDF's text without the shapes whose meshes are not beside it."""
-    root = ElementTree.parse(path).getroot()
+    root = ModelText.read(path).root()
     for link in root.iter("link"):
         for shape in [*link.findall("collision"), *link.findall("visual")]:
             mesh = shape.find("geometry/mesh")

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
+from xml.etree.ElementTree import Element
 
+from heft.drivers.errors import ModelFileError
+from heft.drivers.model_xml import model_root, read_model_text
 from heft.identify.errors import ModelError
 
-__all__ = ["Format", "ModelText", "format_of"]
+__all__ = ["MODEL_SUFFIXES", "Format", "ModelText", "format_of"]
 
 Format = Literal["urdf", "mjcf"]
+#: Of model files, which are no robot's YAML.
+MODEL_SUFFIXES = (".urdf", ".xml", ".mjcf")
 
 
 @dataclass(frozen=True)
@@ -23,13 +28,24 @@ class ModelText:
 
     @classmethod
     def read(cls, path: Path, locked: tuple[str, ...] = ()) -> Self:
-        """Read a file; line ends stay as they are."""
+        """Read a file; line ends stay as they are. `ModelError` where it is none, or beyond bounds."""
         try:
-            return cls(path.name, path.read_bytes().decode("utf-8"), tuple(locked))
-        except FileNotFoundError:
-            raise ModelError(f"{path}: no such file; give the path of a URDF or MJCF file") from None
-        except (OSError, UnicodeDecodeError) as exc:
-            raise ModelError(f"{path}: cannot be read ({exc}); give a URDF or MJCF file in UTF-8") from exc
+            model = cls(path.name, read_model_text(path), tuple(locked))
+        except ModelFileError as exc:
+            raise ModelError(str(exc)) from exc
+        model.root()
+        return model
+
+    def __post_init__(self) -> None:
+        if self.name in ("", ".", "..") or self.name != Path(self.name).name or not self.name.isprintable():
+            raise ModelError(f"the model's file is called {self.name!r}; a name without a folder is needed")
+
+    def root(self) -> Element:
+        """Its root element, all in it within the bounds of `heft.drivers.model_xml`; `ModelError` where it is not."""
+        try:
+            return model_root(self.text, self.name)
+        except ModelFileError as exc:
+            raise ModelError(str(exc)) from exc
 
     @property
     def format(self) -> Format:

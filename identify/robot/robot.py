@@ -19,7 +19,7 @@ from heft.identify.errors import ModelError
 from heft.identify.robot.constraints import RobotConstraints
 from heft.identify.robot.extents import link_extents
 from heft.identify.robot.limits import Limits
-from heft.identify.robot.model_text import ModelText
+from heft.identify.robot.model_text import MODEL_SUFFIXES, ModelText
 from heft.identify.robot.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
 
 if TYPE_CHECKING:
@@ -96,10 +96,15 @@ class Robot:
             )
 
     @classmethod
-    def load(cls, path: Path | str) -> Robot:
-        """From a robot's YAML file (`configs/robots/NAME.yaml`)."""
+    def load(cls, path: Path | str, *, locked: Sequence[str] = ()) -> Robot:
+        """From a robot's YAML file (`configs/robots/NAME.yaml`), or from a URDF or MJCF file as it stands.
+
+        `locked` joints of a model file are held at zero; a YAML file says so itself.
+        """
         from heft.daq.config.robot import load_robot
 
+        if Path(path).suffix in MODEL_SUFFIXES:
+            return cls.from_urdf(path, locked=locked)
         return cls.from_config(load_robot(path))
 
     @classmethod

@@ -132,15 +132,21 @@ class Follower:
             self._gone = True
 
     async def _fill(self, provisional: Provisional) -> Ending | None:
-        """Read until all is here, or nobody answers any more."""
+        """Read until all is here, or nobody answers any more, or an end never comes."""
+        moved_ns = self._clock.now_ns()
         while True:
             piece = await self._asked(lambda: self._client.read(self._session, self._copy.size))
             if piece is None:
                 return None
             self._copy.append(piece.data)
+            if piece.data or piece.ended is None:
+                moved_ns = self._clock.now_ns()
             if piece.ended is not None and self._copy.size >= piece.size:
                 await self.beat()  # now it is known there that nothing is lacking
                 return piece.ended
+            if self._clock.now_ns() - moved_ns > self._gone_ns:
+                _log.warning("the session has ended at %d bytes and gives %d", piece.size, self._copy.size)
+                return None
             if self._clock.now_ns() - self._published_ns > TELL_NS:
                 self._published_ns = self._clock.now_ns()
                 with suppress(BusError):  # the next question will show whether it is gone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from heft.daq.bus.endpoint import Endpoint
-from heft.daq.errors import BusError
+from heft.daq.errors import BusError, NotAuthorised, UnreadableAnswer
 from heft.daq.following.client import FollowClient
 from heft.daq.following.messages import Ending, SessionInfo
 from heft.daq.recording import Recording
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
 __all__ = ["RESULT", "Verdict", "Worker"]
+
+_log = logging.getLogger("heft.worker")
 
 RESULT = "result.json"
 #: The states of a session that was carried out as planned.
@@ -103,14 +106,27 @@ class Worker:
         self._begin = begin
 
     async def sessions(self) -> AsyncIterator[Verdict]:
-        """What became of each session, for ever."""
+        """What became of each session, for ever.
+
+        NotAuthorised where it is not let in; UnreadableAnswer where there is nothing but garbage for `gone_s`.
+        """
         answered: set[str] = set()
+        unreadable_ns: int | None = None  # since when answers cannot be read
         async with FollowClient(self._endpoint, self._name, timeout_s=ANSWER_S) as client:
             while True:
                 try:
-                    session = await client.describe()
+                    session, unreadable_ns = await client.describe(), None
+                except NotAuthorised:
+                    raise
+                except UnreadableAnswer as exc:
+                    session, now_ns = None, self._clock.now_ns()
+                    if unreadable_ns is None:
+                        _log.warning("%s", exc)
+                        unreadable_ns = now_ns
+                    elif now_ns - unreadable_ns > self._gone_s * 1e9:
+                        raise
                 except BusError:
-                    session = None
+                    session, unreadable_ns = None, None
                 if session is None or session.session in answered or self._is_answered(session):
                     await self._clock.sleep_until(self._clock.now_ns() + ASK_NS)
                     continue

@@ -7,10 +7,11 @@ import random
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 
 import pytest
 
-from heft.daq.clock import HostClock, ManualClock, RealClock, SimulatedClock
+from heft.daq.clock import HostClock, ManualClock, PacedClock, RealClock, SimulatedClock
 
 MS = 1_000_000
 Log = list[tuple[int, str]]
@@ -440,3 +441,61 @@ def test_utc_offset_is_taken_once(make: Callable[[], HostClock]) -> None:
     assert before_ns <= utc_ns <= time.time_ns() + MS
     assert clock.utc_offset_ns == clock.utc_offset_ns
     assert ManualClock(utc_offset_ns=7).utc_offset_ns == 7
+
+
+class _Host:
+    """Real time as the paced clock sees it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 100.0
+        monkeypatch.setattr(
+            "heft.daq.clock.time", SimpleNamespace(monotonic=lambda: self.now_s, time_ns=lambda: 0)
+        )
+
+
+async def test_a_paced_clock_goes_at_most_so_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = _Host(monkeypatch)
+    clock = PacedClock(4.0)
+    start_ns = clock.now_ns()
+
+    async def work() -> None:
+        with clock.participant("work"):
+            for tick in range(1, 101):
+                await clock.sleep_until(start_ns + tick * 10_000_000)
+
+    task = asyncio.create_task(work())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert clock.now_ns() == start_ns  # real time stands still
+    for _ in range(400):
+        host.now_s += 0.001
+        await asyncio.sleep(0.0015)
+        gone_s = (clock.now_ns() - start_ns) * 1e-9
+        assert gone_s <= 4.0 * (host.now_s - 100.0 + 0.001)
+        if task.done():
+            break
+    await task
+
+
+async def test_a_paced_clock_forgets_a_long_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a stall of a second it does not run a second's worth at once: those who watch would see nothing."""
+    host = _Host(monkeypatch)
+    clock = PacedClock(1.0)
+    start_ns = clock.now_ns()
+    ticks = []
+
+    async def work() -> None:
+        with clock.participant("work"):
+            for tick in range(1, 101):
+                await clock.sleep_until(start_ns + tick * 10_000_000)
+                ticks.append(tick)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    host.now_s += 1.0
+    for _ in range(100):
+        await asyncio.sleep(0.001)
+    assert 1 <= len(ticks) <= 10
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

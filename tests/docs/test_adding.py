@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
 SWAY = '''
 """All axes swing to one side and back, once."""
 import numpy as np
-from heft.daq.trajectory.checks import Limits
+from heft.daq.trajectory.limits import Limits
 from heft.daq.trajectory.trajectory import Trajectory
 
 def sway(limits: Limits, seconds: float, rate_hz: float) -> Trajectory:
@@ -39,7 +39,7 @@ class SwayStep(Step):
     begins_anywhere = True
     sway: SwayConfig
 
-    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Trajectory:
+    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Motion:
         return sway(limits, self.sway.seconds, rate_hz)
 
 
@@ -123,7 +123,7 @@ def test_an_excitation_family(tree: Path) -> None:
     (tree / trajectory.replace("NAME", "sway")).write_text(SWAY, encoding="utf-8")
     insert(
         tree / steps,
-        ("from heft.daq.trajectory.trajectory import", "from heft.daq.trajectory.sway import sway\n"),
+        ("from heft.daq.trajectory.random_fourier import", "from heft.daq.trajectory.sway import sway\n"),
         ("#: Every kind of step", SWAY_STEP),
         ("ReleaseStep)\n", "SwayStep, "),
     )

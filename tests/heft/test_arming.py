@@ -183,3 +183,24 @@ def test_acquisition_comes_first_and_leaves_things_as_they_were() -> None:
     with ahead_of_others():
         assert os.sched_getscheduler(0) in (before, os.SCHED_RR, os.SCHED_RR | os.SCHED_RESET_ON_FORK)
     assert os.sched_getscheduler(0) == before
+
+
+DOUBTS = {"joint2": "its drive does not tell whether it counts from the joint's zero"}
+
+
+async def test_positions_that_may_be_relative_are_looked_at_by_a_person(session, terminal, capsys):
+    config = load_session(session)
+    plan = make_plan(config, HERE)
+    with pytest.raises(
+        SafetyStop, match=r"the position of joint2 may be relative, and --arm wam7 cannot look at the arm"
+    ):
+        await Arming(config.rig, config.rig.robot.name).confirm(plan, DOUBTS)
+    asked = asyncio.create_task(Arming(config.rig, None).confirm(plan, DOUBTS))
+    said = ""
+    while "to arm it" not in said and not asked.done():
+        await asyncio.sleep(0.001)
+        said += capsys.readouterr().err
+    assert "joint2: its position may be relative" in said
+    assert "only if it stands where the column `from rad` says" in said
+    terminal.type(f"{config.rig.robot.name}\n")
+    await asked

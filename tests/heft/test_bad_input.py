@@ -45,9 +45,12 @@ def test_results_have_nowhere_to_go(
     taken.write_text("a file")
     name, *options = command
     assert main([name, str(recording), *options, "--out", str(taken)]) == 2
-    assert capsys.readouterr().err == (
-        f"heft {name}: --out {taken}: cannot be written: File exists; choose another folder\n"
+    why = (
+        "a file; give a folder"
+        if name == "replay"
+        else "cannot be written: File exists; choose another folder"
     )
+    assert capsys.readouterr().err == f"heft {name}: --out {taken}: {why}\n"
 
 
 def test_a_recording_that_is_missing_leaves_no_folder(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from heft.drivers.registry import KINDS
-from heft.main import main
+from heft.main import COMMANDS, main
 
 
 def test_every_kind_is_listed_with_what_it_yields(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,3 +52,35 @@ def test_an_emulator_says_where_it_is_and_ends_by_sigterm() -> None:
     assert said["kind"] == "onrobot_hex"
     assert said["host"] == "127.0.0.1"
     assert said["port"] > 0
+
+
+def test_the_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices", "list", "--json"]) == 0
+    kinds = json.loads(capsys.readouterr().out)["kinds"]
+    assert kinds["sim_drives"]["transport"]
+    assert kinds["onrobot_hex"]["emulator"] is True
+
+
+@pytest.mark.parametrize(
+    "command", [*(name for name in COMMANDS if name not in ("devices", "calibrate", "keys"))]
+)
+def test_every_command_takes_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main([command, "--help"])
+    assert exit_.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "action", [["devices", "list"], ["devices", "probe"], ["devices", "emulate"], ["calibrate", "gains"]]
+)
+def test_every_action_takes_json(action: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*action, "--help"])
+    assert "--json" in capsys.readouterr().out
+
+
+def test_an_error_is_one_json_object_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices", "probe", str(tmp_path / "none.yaml"), "--json"]) == 2
+    told = capsys.readouterr()
+    assert json.loads(told.out)["error"] in told.err

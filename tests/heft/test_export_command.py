@@ -106,3 +106,42 @@ def test_usage(options: list[str], message: str, capsys) -> None:
 def test_no_result(tmp_path: Path, capsys) -> None:
     assert main(["export", str(tmp_path / "none.json"), "--csv", "x"]) == ExitCode.FAILED
     assert "none.json: no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["urdf", "mjcf", "csv", "yaml"])
+def test_nothing_is_overwritten_in_silence(kind: str, result: Result, tmp_path: Path, capsys) -> None:
+    path = result.save(tmp_path / "result.json")
+    taken = tmp_path / "precious.xml"
+    taken.write_text("a year of work")
+    with pytest.raises(SystemExit) as caught:
+        main(["export", str(path), f"--{kind}", str(taken)])
+    assert caught.value.code == ExitCode.USAGE
+    assert (
+        "precious.xml: is there already; choose another name, or say --overwrite" in capsys.readouterr().err
+    )
+    assert taken.read_text() == "a year of work"
+    assert main(["export", str(path), f"--{kind}", str(taken), "--overwrite"]) == ExitCode.DONE
+    assert taken.read_text() != "a year of work"
+    assert not [file for file in tmp_path.iterdir() if "draft" in file.name]
+
+
+def test_a_sidecar_is_not_overwritten_either(result: Result, tmp_path: Path, capsys) -> None:
+    path = result.save(tmp_path / "result.json")
+    (tmp_path / "arm.urdf.json").write_text("{}")
+    with pytest.raises(SystemExit):
+        main(["export", str(path), "--urdf", str(tmp_path / "arm.urdf")])
+    assert (tmp_path / "arm.urdf.json").read_text() == "{}"
+    assert not (tmp_path / "arm.urdf").exists()
+
+
+def test_the_name_of_a_model_is_not_a_path(result: Result, tmp_path: Path, capsys) -> None:
+    """The file that was written used to be the one that the result names, with the text that it gives."""
+    path = result.save(tmp_path / "result.json")
+    document = json.loads(path.read_text())
+    target = tmp_path / "elsewhere.xml"
+    document["robot"]["model"]["name"] = str(target)
+    path.write_text(json.dumps(document))
+    assert main(["export", str(path), "--mjcf", str(tmp_path / "out.xml")]) == ExitCode.FAILED
+    assert "a name without a folder is needed" in capsys.readouterr().err
+    assert not target.exists()
+    assert not (tmp_path / "out.xml").exists()

@@ -125,4 +125,4 @@ def test_an_interruption_while_a_command_is_loaded() -> None:
         "m.import_module = lambda name: os.kill(os.getpid(), signal.SIGINT); m.main(['run'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (3, "heft: interrupted\n")
+    assert (done.returncode, done.stderr) == (3, "heft: interrupted: SIGINT received\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from heft.identify import Bootstrap, Dataset, Result, Robot, fit
 from heft.identify.certainty.interval import Interval
 from heft.identify.data.deflection import Deflection
 from heft.main import main
-from heft.terminal.model import describe_result
+from heft.terminal.model import _links, _vague, describe_result
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +94,27 @@ def test_joints_that_bend_have_a_line(result: Result) -> None:
         line for line in said(replace(result, deflections=(stiff,))) if line.startswith("links against")
     ]
     assert line.endswith("at most 2 mrad, not with the torque")
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_marks_of_doubt_are_seen_in_a_narrow_terminal(result: Result, width: int) -> None:
+    """With names of links as they are in the field: the names are folded, numbers and marks are whole."""
+    long = {name: f"left_arm_{name}_rotation_link" for name in result.robot.links}
+    links = tuple(replace(link, name=long[link.name]) for link in result.parameters.links)
+    renamed = SimpleNamespace(
+        parameters=SimpleNamespace(links=links),
+        intervals={
+            f"{long[link]}.{rest}": one
+            for name, one in result.intervals.items()
+            for link, _, rest in [name.partition(".")]
+            if link in long
+        },
+    )
+    text = io.StringIO()
+    Console(file=text, width=width).print(_links(renamed, None))  # type: ignore[arg-type]
+    doubts = sum(vague for link in links for vague in _vague(renamed, link.name))  # type: ignore[arg-type]
+    assert doubts > 0
+    assert text.getvalue().count("?") == doubts
+    assert "\u2026" not in text.getvalue()
+    for link in links:
+        assert f"{link.mass:.3f}" in text.getvalue()

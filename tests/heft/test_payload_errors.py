@@ -16,7 +16,14 @@ from heft import payload_run
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.rig import Rig
 from heft.main import main
+from heft.output_folder import OutputFolder
 from heft.payload_process import PayloadProcess
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `--out`, folders are made below the one where the program was started."""
+    monkeypatch.chdir(tmp_path)
 
 
 def rig_without(folder: Path, device: str) -> str:
@@ -96,7 +103,7 @@ def test_a_recording_that_cannot_be_begun_ends_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pick-up's: somebody has put a file there after the start. The session stops, and is recorded until then."""
-    monkeypatch.setattr(payload_run, "_refuse_used", lambda out, config: None)
+    monkeypatch.setattr(OutputFolder, "check", lambda self: None)
     session = tmp_path / "session.yaml"
     steps = [
         {"name": "still", "wait": 0.5},

@@ -67,14 +67,14 @@ class Run:
         (found,) = [e for e in self.recording.events if e.name == name and facts.items() <= e.facts.items()]
         return found
 
-    def check_off(self) -> None:
+    def check_off(self, held: bool = True) -> None:
         """The drives are off, and when the brakes have done their work nothing moves: as encoders or drives saw it."""
         events = [e for e in self.recording.events if e.name in ("hold", "drives_off", "sensor_off")]
-        assert [e.name for e in events] == ["hold", "drives_off", *["sensor_off"] * 4]
+        assert [e.name for e in events] == [*["hold"] * held, "drives_off", *["sensor_off"] * 4]
         witnesses = 0
         for stream in ("encoders.position", "arm.motion"):
             columns = self.recording.columns(stream)
-            still = columns.quantity("position")[columns.host_ns > events[1].t_ns + BRAKE_NS]
+            still = columns.quantity("position")[columns.host_ns > events[held].t_ns + BRAKE_NS]
             if len(still) >= 20 and not np.isnan(still).any():
                 assert np.ptp(still, axis=0).max() < COUNT
                 witnesses += 1
@@ -106,7 +106,7 @@ class Bench:
         self.session["steps"] = [{"name": "excitation", "use": "identification", "fourier": series}]
         (leg,) = make_plan(load_session(self.write()))
         assert leg.trajectory is not None
-        self.rig["simulation"]["posture"] = leg.trajectory.position[0].tolist()
+        self.rig["simulation"]["posture"] = leg.trajectory.start.position[0].tolist()
 
     def faults(self, *faults: dict[str, Any]) -> None:
         """Faults on command, as a user writes them into the rig's file."""

@@ -254,11 +254,11 @@ def test_a_run_whose_worker_is_killed_or_stalls_identifies_from_the_recording(
 ) -> None:
     out = tmp_path / "run"
     run = start(processes, "run", str(session.bench.write()), "--out", str(out), "--seed", "3", "--json")
-    wait_for(lambda: any(out.glob("worker/*/*.partial")), run)
+    wait_for(lambda: any(out.glob(".heft-*/*/*.partial")), run)
     (worker,) = [
         int(folder.name)
         for folder in Path("/proc").iterdir()
-        if folder.name.isdigit() and str(out / "worker").encode() in _command(folder)
+        if folder.name.isdigit() and str(out / ".heft-").encode() in _command(folder)
     ]
     os.kill(worker, number)
     try:

@@ -40,13 +40,16 @@ def quiet(new_bench: Callable[[Path], Bench], tmp_path_factory: pytest.TempPathF
 
 
 def block_channels(run: Run) -> dict[str, str]:
-    """A hash of each Block channel, read with the stock reader: every message with its number and its times."""
+    """A hash of each Block channel, read with the stock reader: every message with its number and its host times."""
     hashes = {}
+    offset_ns = run.recording.utc_offset_ns
     with (run.folder / f"{run.name}.mcap").open("rb") as file:
         for _, channel, message in make_reader(file).iter_messages(log_time_order=False):
             if channel.topic.startswith("/heft/blocks/"):
                 digest = hashes.setdefault(channel.topic, hashlib.sha256())
-                digest.update(f"{message.sequence} {message.log_time} {message.publish_time} ".encode())
+                digest.update(
+                    f"{message.sequence} {message.log_time - offset_ns} {message.publish_time - offset_ns} ".encode()
+                )
                 digest.update(message.data)
     return {topic: digest.hexdigest() for topic, digest in hashes.items()}
 

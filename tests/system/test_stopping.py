@@ -21,6 +21,8 @@ from heft.daq.motion.state import State
 from heft.daq.recording import Recording
 from heft.daq.session.session import Session
 from heft.drivers.sim.drives import SimDrives
+from heft.identify.data import Dataset
+from heft.identify.data.recorded_robot import robot_of
 
 if TYPE_CHECKING:
     from tests.system.conftest import Bench, Process, Run
@@ -107,6 +109,25 @@ def test_a_signal_in_mid_motion(
         process.popen.send_signal(number)
         time.sleep(0.01)
     check_stopped(process.finish(), f"{number.name} received")
+
+
+def test_of_a_session_that_was_aborted_nothing_is_missing(
+    bench: Bench, start: Callable[..., Process]
+) -> None:
+    """Setpoints that were sent ahead and never played are no samples: the segment ends with what was measured."""
+    bench.fourier(30.0)
+    process = start(speed="max")
+    process.wait_for("excitation")
+    process.wait_until_recorded(2.0)
+    process.popen.send_signal(signal.SIGTERM)
+    run = process.finish()
+    assert run.json["lost"] == 0
+    (segment,) = run.recording.segments
+    motion = run.recording.columns("arm.motion")
+    assert not segment.finished
+    assert segment.end_ns - int(motion.host_ns[-1]) < 50_000_000
+    data = Dataset.from_recording(run.recording, robot_of(run.recording))
+    assert not [note for note in data.notes if "missing" in note]
 
 
 @pytest.mark.parametrize("moving", [False, pytest.param(True, marks=ALONE)])
@@ -232,7 +253,7 @@ async def test_stopping_while_it_waits_for_the_first_samples(stage: Stage) -> No
     stage.session.stop("too early")
     assert (await running).reason == "too early"
     names = [e.facts.get("state") or e.name for e in stage.recording.events]
-    assert names[:4] == ["connected", "stopping", "hold", "drives_off"]
+    assert names[:3] == ["connected", "stopping", "drives_off"]  # drives that were never on hold nothing
     assert "armed" not in names
 
 

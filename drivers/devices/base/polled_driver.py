@@ -10,7 +10,7 @@ from heft.drivers.block import Block
 from heft.drivers.devices.base.wire_driver import WireDriver, WireOptions
 from heft.drivers.driver import Context
 from heft.drivers.errors import ProtocolError
-from heft.drivers.options import Positive
+from heft.drivers.options import RateHz
 
 __all__ = ["PolledDriver", "PolledOptions"]
 
@@ -22,7 +22,7 @@ class PolledOptions(WireOptions):
     """Of every device that is asked for its values."""
 
     #: How often it is asked [1/s].
-    rate_hz: Positive = 100.0
+    rate_hz: RateHz = 100.0
 
 
 O = TypeVar("O", bound=PolledOptions)  # noqa: E741 - options
@@ -31,7 +31,7 @@ O = TypeVar("O", bound=PolledOptions)  # noqa: E741 - options
 class PolledDriver(WireDriver[O, In, Out]):
     """Asks at `rate_hz`; the number of the question is the sample's sequence number.
 
-    A question without a good answer is a gap, one that this host was too late to ask is skipped. No good answer for
+    A question without a good answer is a gap, and so is one that this host was too late to ask. No good answer for
     `timeout_s`: the device is lost.
     """
 
@@ -58,8 +58,9 @@ class PolledDriver(WireDriver[O, In, Out]):
         await self.clock.sleep_until(self._due_ns)
         late = (self.clock.now_ns() - self._due_ns) // self._period_ns
         self.counters.skipped += late
+        self.counters.lost += late
         self._due_ns += (late + 1) * self._period_ns
-        self._number += 1
+        self._number += late + 1
         try:
             blocks = await self._poll(self._number)
         except (TimeoutError, ProtocolError) as exc:

@@ -35,7 +35,8 @@ class CounterSequence:
     """Numbers samples by a counter that goes on by `per_sample` from one to the next, and wraps at 2**bits.
 
     A step back of up to `late` samples is a late frame, a further one a counter that was set anew, and so is a step
-    ahead by more than the host's clock allows. Then, and after `restart()`, numbers go on by the time that has passed.
+    ahead by more than the host's clock allows. Then, and after `restart()`, numbers go on by the time that has passed
+    since the last one that the counter gave: also a counter that means nothing leaves the count right.
     Counts what it finds in `counters`.
     """
 
@@ -50,6 +51,8 @@ class CounterSequence:
         self._sequence = -1
         self._raw: int | None = None
         self._host_ns = 0
+        self._known = (0, 0)  # the last number that the counter gave, and when it came [ns]
+        self._by_counter = True  # whether it gave the present one
 
     def restart(self) -> None:
         """The counter begins anew with the next sample."""
@@ -68,6 +71,8 @@ class CounterSequence:
                 sequence = self._sequence + first + np.arange(len(raw))
                 self._counters.lost += first - 1
                 self._raw, self._sequence, self._host_ns = int(raw[-1]), int(sequence[-1]), int(host_ns[-1])
+                if self._by_counter or len(raw) > 1:
+                    self._known = self._sequence, self._host_ns
                 return Placed(np.arange(len(raw)), sequence)
         rows, sequence_list = [], []
         for row, (counter, t_ns) in enumerate(zip(raw.tolist(), host_ns.tolist(), strict=True)):
@@ -82,6 +87,8 @@ class CounterSequence:
                 self._counters.lost += step - 1
                 self._sequence += step
                 self._raw, self._host_ns = counter, t_ns
+                if self._by_counter:
+                    self._known = self._sequence, t_ns
                 rows.append(row)
                 sequence_list.append(self._sequence)
         return Placed(np.array(rows, dtype=np.intp), np.array(sequence_list, dtype=np.int64))
@@ -94,6 +101,7 @@ class CounterSequence:
 
     def _step(self, counter: int, t_ns: int) -> int:
         """How many samples a counter is ahead of the last one; 0: the same, negative: behind."""
+        self._by_counter = True
         if self._sequence < 0:
             return 1
         passed_s = (t_ns - self._host_ns) * 1e-9
@@ -101,7 +109,10 @@ class CounterSequence:
             step = int(self._steps(np.array([counter]))[0])
             if -self.LATE <= step <= (passed_s + self.AHEAD_S) * self._rate_hz:
                 return step
-        return max(1, round(passed_s * self._rate_hz))
+        self._by_counter = False
+        number, since_ns = self._known
+        due = number + round((t_ns - since_ns) * 1e-9 * self._rate_hz)
+        return max(1, due - self._sequence)
 
 
 class RateSequence:

@@ -45,6 +45,7 @@ class StreamingDriver(WireDriver[O, In, Out]):
             if self._stopped:
                 return ()
             raise self._silent()
+        self.counters.refused = self.line.refused
         now_ns = self.clock.now_ns()
         self._batch_ns = now_ns + self.BATCH_NS
         blocks = list(self._blocks(arrived))

@@ -24,7 +24,7 @@ from heft.drivers.devices.bus.can_options import CanOptions
 from heft.drivers.devices.bus.row_assembler import RowAssembler
 from heft.drivers.driver import Context, Counters, Identity
 from heft.drivers.errors import ConnectError, DeviceLost, HeftError, ProtocolError
-from heft.drivers.options import Positive
+from heft.drivers.options import Positive, RateHz
 from heft.drivers.stream import Stream
 from heft.drivers.transports.can_frame import CanFrame
 from heft.drivers.transports.can_link import CanLink
@@ -36,7 +36,9 @@ O = TypeVar("O", bound="BusOptions")  # noqa: E741 - options
 
 _BLOCK_S = 0.01
 _POLL_NS = 4_000_000
-_PATIENCE = 1.0  # cycles for which missing answers are waited for before the next one begins
+_PATIENCE = (
+    0.45  # cycles for which missing answers are waited for: the next one must not be left out for them
+)
 _STEADY = 5  # cycles without a loss, after which late answers are waited for
 _TURNS = 10  # of the loop
 _LEFT_OUT = 3  # times in a row that a late cycle waits for the next one
@@ -46,7 +48,7 @@ class BusOptions(CanOptions, DeviceOptions):
     """Of every driver that asks its axes in a cycle."""
 
     #: Cycles per second.
-    rate_hz: Positive = 250.0
+    rate_hz: RateHz = 250.0
     #: Samples per block; left out: 10 ms worth.
     block: Annotated[int, Field(gt=0)] | None = None
     #: An axis that has not answered for this long is lost [s].
@@ -243,9 +245,9 @@ class BusDriver(DeviceDriver[O], Generic[O]):
                     self.counters.corrupt += 1
 
     async def _run_cycle(self) -> None:
-        """Cycles on a fixed grid of host time, never early; those that would be late by half are left out, and counted.
+        """Cycles on a fixed grid of host time, never early; those that would be late by half are left out: lost.
 
-        Only on a host that is always late they are not: something must be sent.
+        A host that is always late sends at the latest instant of the grid that has passed: something must be sent.
         """
         begin_ns, number, left_out = self.clock.now_ns(), 0, 0
         while True:
@@ -253,15 +255,23 @@ class BusDriver(DeviceDriver[O], Generic[O]):
             await self.clock.sleep_until(due_ns)
             await self._await_late_answers(due_ns + round(_PATIENCE * self._period_ns))
             late_ns = self.clock.now_ns() - due_ns
-            if late_ns > self._period_ns // 2 and left_out < _LEFT_OUT:
-                behind = late_ns // self._period_ns + 1
-                self.counters.skipped += behind
+            if late_ns > self._period_ns // 2:
+                wait = left_out < _LEFT_OUT
+                behind = late_ns // self._period_ns + wait
+                self._leave_out(behind)
                 number += behind
+                due_ns += behind * self._period_ns
                 left_out += 1
-                continue
+                if wait:
+                    continue
             left_out = 0
             await self._exchange(due_ns)
             number += 1
+
+    def _leave_out(self, cycles: int) -> None:
+        """Account for cycles that this host was too late for."""
+        self.counters.skipped += cycles
+        self._assembler.leave_out(cycles)
 
     async def _await_late_answers(self, give_up_ns: int) -> None:
         """Let answers come in that are there already; where none has been missing lately, wait for the last ones."""
@@ -273,6 +283,8 @@ class BusDriver(DeviceDriver[O], Generic[O]):
             self._assembler.missing and self._complete_cycles >= _STEADY and self.clock.now_ns() < give_up_ns
         ):
             await self.clock.sleep_until(self.clock.now_ns() + self._period_ns // 16)
+        if self._assembler.missing:
+            self._complete_cycles = 0  # they are not waited for again
 
     def _on_cycle_end(self, missing: int) -> None:
         """A cycle is over; bits of `missing` are frames that did not come, frame f being one of axis f % n."""

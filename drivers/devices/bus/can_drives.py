@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,19 @@ from pydantic import Field, model_validator
 from heft.drivers.devices.bus.block_builder import BlockBuilder
 from heft.drivers.devices.bus.bus_driver import BusDriver, BusOptions
 from heft.drivers.driver import Actuator, Context
-from heft.drivers.errors import CommandError, DeviceFault, DeviceLost, DriverError
+from heft.drivers.errors import CommandError, DeviceFault, DeviceLost, DriverError, RestError
 from heft.drivers.options import Options, Positive
+from heft.drivers.playback.path_time import PathTime
 from heft.drivers.playback.played_stream import played_stream
+from heft.drivers.playback.rest import REST_RAD_S, REST_S, not_at_rest, rest_bound_s
 from heft.drivers.playback.setpoint_follower import MotionState, SetpointFollower
 from heft.drivers.setpoints import Setpoints
 
 __all__ = ["AxisOptions", "CanDrives", "DriveOptions", "TurnAxisOptions"]
 
-_REST_RAD_S = 0.02
-_REST_TIMEOUT_S = 0.5
 _FIRST_S = 2.0  # for every axis to report where it is
 _SETTLE_S = 2.0  # [s] that an arm may still tremble before it is armed: another device of it has just been
-_CATCH_UP = 1.1  # rate of setpoint time while catching up
+_DECELERATION = 10.0  # [rad/s2] where neither the rig's nor the robot's file says one
 
 D = TypeVar("D", bound="DriveOptions")
 
@@ -35,8 +35,10 @@ D = TypeVar("D", bound="DriveOptions")
 class AxisOptions(Options):
     """Of one axis, whatever its drive."""
 
-    #: Of the controlled stop [rad/s2]: from 2 rad/s it takes 0.3 s.
-    deceleration: Positive = 10.0
+    #: Of the controlled stop [rad/s2], at most 1.5 |v| / deceleration long; left out: the joint's acceleration limit.
+    deceleration: Positive | None = None
+    #: Whether a brake holds the axis while its drive is off. Without one it falls: docs/safety.md.
+    brake: bool = True
 
 
 class TurnAxisOptions(AxisOptions):
@@ -69,18 +71,23 @@ class DriveOptions(BusOptions):
 
     #: The drives stop by themselves when this host has been silent for so long [s].
     watchdog_s: Positive = 0.2
-    #: Largest number of cycles by which setpoints jump ahead at once after this host was late; drives that interpolate
-    #: on while SYNC is missing allow more.
-    catch_up: Annotated[int, Field(ge=1)] = 2
+    #: Cycles without a setpoint for which the drives go on by themselves at the same velocity; after a longer gap the
+    #: arm goes on slowly from where it is. 1: they stay where they are.
+    catch_up: Annotated[int, Field(ge=1)] = 1
     #: Why the drives may be armed without a watchdog of their own. Only where there is nothing better.
     without_watchdog: Annotated[str, Field(min_length=10)] | None = None
+    #: Why the drives may be switched off though an axis has no brake: where the arm then rests, or what balances it.
+    off_without_brake: Annotated[str, Field(min_length=10)] | None = None
+    #: How positions are known to count from the joints' zero after switching on, where the drives do not tell:
+    #: absolute encoders at the joints, say, or homed whenever they are switched on.
+    referenced: Annotated[str, Field(min_length=10)] | None = None
 
 
 class CanDrives(BusDriver[D], Actuator):
     """Yields `NAME.motion` (n positions, n velocities), `NAME.current` or `NAME.torque` (n), and `NAME.played`.
 
     Setpoints are followed on this host (`SetpointFollower`): each cycle commands the one that is due. When a drive
-    fails or falls silent, all others slow down at their deceleration and then switch off.
+    fails or falls silent, all others slow down at their deceleration and hold; `disarm` switches them off.
     """
 
     Options: ClassVar[type[DriveOptions]]
@@ -89,9 +96,24 @@ class CanDrives(BusDriver[D], Actuator):
         super().__init__(name, options, context, context.axes)
         self.axes = context.axes
         self.watchdog_s: float | None = options.watchdog_s
-        self._follower = SetpointFollower(name, self.axes, np.array([a.deceleration for a in axes]))
-        self._epoch_ns = self._due_ns = self._followed_ns = self.clock.now_ns()
+        limits = context.limits
+        own = np.full(len(self.axes), _DECELERATION) if limits is None else limits.acceleration
+        given = [a.deceleration for a in axes]
+        self.deceleration = np.array(
+            [stated if d is None else d for stated, d in zip(own, given, strict=True)]
+        )
+        self._brakes = np.array([a.brake for a in axes], dtype=np.bool_)
+        self._follower = SetpointFollower(name, self.axes, self.deceleration)
+        self._epoch_ns = self.clock.now_ns()
+        self._path = PathTime(
+            self._period_ns,
+            self._bridged_cycles,
+            None if limits is None else limits.velocity,
+            own,
+            self._epoch_ns,
+        )
         self._armed = False
+        self._pose_confirmed = False
         self._reported: set[int] = set()  # axes that have reported their position
         n = len(self.axes)
         self._raw_position: list[float] = [0.0] * n
@@ -100,7 +122,9 @@ class CanDrives(BusDriver[D], Actuator):
         self._scale, self._offset = motion.scale, motion.offset
         # A velocity cannot be told from zero by less than the drive's resolution.
         step = np.abs(self._scale[n : 2 * n]) if motion.dtype == "<i4" else np.zeros(n)
-        self._rest = np.maximum(_REST_RAD_S, 2.0 * step)
+        self._rest = np.maximum(REST_RAD_S, 2.0 * step)
+        self._heard_ns = [0] * n  # when each axis reported last
+        self._rested_ns: int | None = None  # since when all axes are at rest
         self._played = BlockBuilder(
             played_stream(name, self.axes, options.rate_hz), self._block, self._publish
         )
@@ -108,18 +132,52 @@ class CanDrives(BusDriver[D], Actuator):
 
     # -- what drivers add ---------------------------------------------------------------------------------------------
 
+    @property
+    def _bridged_cycles(self) -> int:
+        """Cycles without a setpoint for which the drives go on by themselves at the same velocity; 1: none."""
+        return self.options.catch_up
+
     @abstractmethod
     async def _enable(self) -> None:
         """Switch every drive on, holding the follower's reference; DeviceFault names those that do not come."""
 
     @abstractmethod
     async def _disable(self) -> None:
-        """Switch every drive off, from standstill or not."""
+        """Switch every drive off, but for those that hold axes without a brake by themselves and may go on."""
+
+    @abstractmethod
+    def _powered(self) -> bool:
+        """Whether every drive says that it is on."""
+
+    def _quick_stop(self) -> None:
+        """Let the drives come to rest by their own means, where they have such."""
+
+    def _holds_alone(self) -> bool:
+        """Whether axes without a brake are held by their drives, without this host."""
+        return False
+
+    def _relative(self, axis: int) -> str | None:
+        """Why the position of an axis may be relative, or None; what the drive itself says goes before `referenced`."""
+        if self.options.referenced is not None:
+            return None
+        return "its drive does not tell whether it counts from the joint's zero"
 
     def _check_range(self, chunk: Setpoints) -> None:
         """CommandError where setpoints cannot be sent."""
 
     # -- life ---------------------------------------------------------------------------------------------------------
+
+    def redirect(self, endpoint: Mapping[str, Any]) -> None:
+        super().redirect(endpoint)
+        self._pose_confirmed = True  # an emulator moves nothing real
+
+    @property
+    def unreferenced(self) -> Mapping[str, str]:
+        whys = ((axis, self._relative(i)) for i, axis in enumerate(self.axes))
+        return {axis: why for axis, why in whys if why is not None}
+
+    def confirm_pose(self) -> None:
+        self._pose_confirmed = True
 
     async def _open(self) -> None:
         self._reported.clear()
@@ -154,6 +212,8 @@ class CanDrives(BusDriver[D], Actuator):
 
     async def arm(self) -> None:
         self._require_watchdog()
+        self._require_brakes()
+        self._require_reference()
         self._require_bus()
         await self._until(self._stands_still, _SETTLE_S)
         position, velocity = self._measured()
@@ -185,20 +245,47 @@ class CanDrives(BusDriver[D], Actuator):
         times = np.asarray(chunk.host_ns - self._epoch_ns, dtype=np.float64) * 1e-9
         self._follower.play(self._seconds(self.clock.now_ns()), chunk, times)
 
+    @property
+    def holding(self) -> bool:
+        return self._alive and self._powered() and self._at_rest() and not self._silent_axes()
+
+    @property
+    def rest_bound_s(self) -> float:
+        n = len(self.axes)
+        fastest = np.maximum(np.abs(self._measured()[1]), np.abs(self._follower.reference[n : 2 * n]))
+        return rest_bound_s(fastest, self.deceleration)
+
     async def hold(self) -> None:
         if not self._armed:
             return
         self._require_bus()
-        self._follower.stop(self._seconds(self._followed_ns))
-        await self._until(self._at_rest, _REST_TIMEOUT_S)
+        bound_s = self.rest_bound_s
+        self._begin_stop()
+        if not await self._until(self._rested, bound_s):
+            self._require_bus()
+            raise self._not_at_rest(bound_s, "the drives stay on and hold")
 
     async def disarm(self) -> None:
         if not self._armed:
             return
+        error = None
+        if self._alive and not self._at_rest():
+            bound_s = self.rest_bound_s
+            self._begin_stop()
+            self._quick_stop()
+            if not await self._until(self._rested, bound_s):
+                moving = self._moving()
+                if moving.any() and not self._brakes[moving].all():
+                    raise self._not_at_rest(
+                        bound_s, "it has no brake, so the drives stay on for as long as this program runs"
+                    )
+                error = self._not_at_rest(bound_s, "the drives were switched off, and the brakes stop it")
         self._armed = False
         self._follower.off()
         self._require_bus()
         await self._disable()
+        if error is not None:
+            raise error
 
     # -- what drivers use ---------------------------------------------------------------------------------------------
 
@@ -207,26 +294,27 @@ class CanDrives(BusDriver[D], Actuator):
         self._raw_position[axis] = position
         if velocity is not None:
             self._raw_velocity[axis] = velocity
+        self._heard_ns[axis] = self.clock.now_ns()
         self._reported.add(axis)
 
     def _follow(self, due_ns: int) -> NDArray[np.float64]:
         """The setpoint due at `due_ns`: position, velocity, acceleration, shape (3 n,).
 
-        After this host was late, setpoint time jumps ahead by at most `catch_up` cycles and then runs 1.1 times as fast
-        until it has caught up.
+        After this host was late the trajectory is travelled later (`PathTime`), not faster than the axes may move.
         """
-        follower = self._follower
-        passed_ns = min(due_ns - self._due_ns, self.options.catch_up * self._period_ns)
-        self._due_ns = due_ns
+        follower, path, told_ns = self._follower, self._path, self.clock.now_ns()
         if follower.state is MotionState.OFF:
             follower.hold_at(self._measured()[0])
-            self._followed_ns = due_ns
+            path.rest(due_ns, told_ns)
             return follower.reference
         if follower.state is MotionState.HOLD:
-            self._followed_ns = due_ns
-        self._followed_ns = min(due_ns, self._followed_ns + round(_CATCH_UP * passed_ns))
-        self._check_lag((due_ns - self._followed_ns) * 1e-9)
-        follower.follow(self._seconds(self._followed_ns))
+            path.rest(due_ns, told_ns)
+        else:
+            stopping = follower.state is MotionState.STOP
+            path.advance(due_ns, told_ns, *follower.slope, stopping=stopping)
+            if not stopping:
+                self._check_lag((due_ns - path.now_ns) * 1e-9)
+        follower.follow(self._seconds(path.now_ns), path.rate)
         if follower.failure is not None and self._failure is None:
             self._fail(follower.failure)
         return follower.reference
@@ -243,7 +331,7 @@ class CanDrives(BusDriver[D], Actuator):
             )
 
     def _report_fault(self, fault: DeviceFault) -> None:
-        """Keep the first fault: the other axes then slow down and switch off."""
+        """Keep the first fault: the other axes then slow down and hold."""
         if self._failure is None:
             self._fail(fault)
 
@@ -252,7 +340,12 @@ class CanDrives(BusDriver[D], Actuator):
         super()._fail(exc)
         by_itself = exc is follower.failure  # then the axes are at rest already
         if first and isinstance(exc, DriverError) and not by_itself and follower.state is not MotionState.OFF:
-            follower.stop_and_disable(self._seconds(self._followed_ns), exc)
+            self._begin_stop(exc)
+
+    def _begin_stop(self, failure: DriverError | None = None) -> None:
+        """Slow down from where the setpoints are; then hold."""
+        self._follower.stop(self._seconds(self._path.now_ns), failure)
+        self._path.ramp()
 
     def _measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Position [rad] and velocity [rad/s], as last reported, shape (n,) each."""
@@ -261,8 +354,32 @@ class CanDrives(BusDriver[D], Actuator):
         si = raw * self._scale[: 2 * n] + self._offset[: 2 * n]
         return si[:n], si[n:]
 
+    def _moving(self) -> NDArray[np.bool_]:
+        """Which axes move, by their last word; one that has fallen silent says nothing, shape (n,)."""
+        moving = np.abs(self._measured()[1]) > self._rest
+        moving[self._silent_axes()] = False
+        return moving
+
+    def _silent_axes(self) -> list[int]:
+        """Axes that have not reported for `timeout_s`."""
+        since_ns = self.clock.now_ns() - round(self.options.timeout_s * 1e9)
+        return [i for i, heard_ns in enumerate(self._heard_ns) if heard_ns < since_ns]
+
     def _at_rest(self) -> bool:
-        return self._follower.at_rest and self._stands_still()
+        return self._follower.at_rest and not self._moving().any()
+
+    def _rested(self) -> bool:
+        """Whether the axes have been at rest for a while."""
+        now_ns = self.clock.now_ns()
+        if not self._at_rest():
+            self._rested_ns = None
+            return False
+        self._rested_ns = self._rested_ns or now_ns
+        return now_ns - self._rested_ns >= 1e9 * REST_S
+
+    def _not_at_rest(self, bound_s: float, consequence: str) -> RestError:
+        velocity = np.where(self._moving(), self._measured()[1], 0.0)
+        return not_at_rest(self.name, self.axes, velocity, self._rest, bound_s, consequence)
 
     def _stands_still(self) -> bool:
         return bool((np.abs(self._measured()[1]) <= self._rest).all())
@@ -283,6 +400,29 @@ class CanDrives(BusDriver[D], Actuator):
                 self.name,
                 f"{self._unwatched()} without a watchdog of its own: if this program hangs, the arm goes on. Arming "
                 "is refused; set it up, or say under `without_watchdog` in the rig's file why it may be armed anyway",
+            )
+
+    def _require_brakes(self) -> None:
+        loose = [axis for axis, brake in zip(self.axes, self._brakes, strict=True) if not brake]
+        if loose and self.options.off_without_brake is None and not self._holds_alone():
+            raise CommandError(
+                self.name,
+                f"{self._who(loose)} has no brake, and nothing holds it when the drives are switched off or this "
+                "program ends: the arm falls. Arming is refused; say under `off_without_brake` in the rig's file where "
+                "it then rests or what balances it (docs/safety.md)",
+            )
+
+    def _require_reference(self) -> None:
+        doubts = {} if self._pose_confirmed else self.unreferenced
+        if doubts:
+            axis, why = next(iter(doubts.items()))
+            raise CommandError(
+                self.name,
+                f"the position of {self._who(tuple(doubts))} may be relative: of {axis}, {why}. Then every "
+                "limit would be "
+                "checked at a wrong place. Arming is refused; home it, say under `referenced` in the rig's file "
+                "how its "
+                "zero is known, or confirm the pose at the terminal",
             )
 
     def _unwatched(self) -> str:

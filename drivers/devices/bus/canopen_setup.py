@@ -23,6 +23,7 @@ __all__ = ["CanopenSetup", "in_thread"]
 
 _ANSWER_S = 0.4
 _DISABLED = 1 << 31  # of a PDO's identifier
+_NO_REMOTE = 1 << 30  # of a PDO's identifier: it is not sent on remote requests
 _EVERY_SYNC = 1
 
 T = TypeVar("T")
@@ -167,7 +168,11 @@ class CanopenSetup:
         return actual
 
     def map_pdo(self, node: int, function: Function, pdo: PdoMap) -> None:
-        """Let one PDO carry these objects with every SYNC."""
+        """Let one PDO carry these objects with every SYNC.
+
+        What is so already is left alone: some nodes have mappings that cannot be written, and are right as they are.
+        Bit 30 of the identifier (no remote requests) stays as the node has it: some refuse it otherwise.
+        """
         transmit = function in (Function.TPDO1, Function.TPDO2, Function.TPDO3, Function.TPDO4)
         first = Function.TPDO1 if transmit else Function.RPDO1
         number = (function - first) // 0x100
@@ -175,18 +180,40 @@ class CanopenSetup:
         communication, mapping = communication + number, mapping + number
         identifier = cob_id(function, node)
         why = f"map {'TPDO' if transmit else 'RPDO'}{number + 1}"
+        present = self.number(node, communication, 1) or 0
+        identifier |= present & _NO_REMOTE
+        timed = self.number(node, communication, 2) == _EVERY_SYNC
+        mapped = self._mapped(node, mapping) == pdo.words
+        if present == identifier and timed and mapped:
+            return
         self.require(node, communication, 1, identifier | _DISABLED, 4, why)
-        self.require(node, communication, 2, _EVERY_SYNC, 1, why)
-        self.require(node, mapping, 0, 0, 1, why)
-        for sub, word in enumerate(pdo.words, 1):
-            self.require(node, mapping, sub, word, 4, why)
-        self.require(node, mapping, 0, len(pdo.words), 1, why)
+        if not timed:
+            self.require(node, communication, 2, _EVERY_SYNC, 1, why)
+        if not mapped:
+            self.write(node, mapping, 0, 0, 1)  # a count that cannot be written may be right; the words tell
+            for sub, word in enumerate(pdo.words, 1):
+                if self.number(node, mapping, sub) != word:
+                    self.require(node, mapping, sub, word, 4, why)
+            if self.number(node, mapping, 0) != len(pdo.words):
+                self.require(node, mapping, 0, len(pdo.words), 1, why)
         self.require(node, communication, 1, identifier, 4, why)
+
+    def _mapped(self, node: int, mapping: int) -> tuple[int, ...]:
+        """What a PDO carries now."""
+        count = self.number(node, mapping, 0) or 0
+        return tuple(self.number(node, mapping, sub) or 0 for sub in range(1, min(count, 64) + 1))
+
+    def announce_sync(self, node: int, rate_hz: float) -> None:
+        """Tell the node how often SYNC comes (1006), where it wants to know."""
+        if self.number(node, 0x1006) is not None:
+            self.write(node, 0x1006, 0, round(1e6 / rate_hz), 4)
 
     def silence(self, node: int, function: Function) -> None:
         """Switch a TPDO off, where there is one."""
         number = (function - Function.TPDO1) // 0x100
-        self.write(node, 0x1800 + number, 1, cob_id(function, node) | _DISABLED, 4)
+        present = self.number(node, 0x1800 + number, 1)
+        if present is not None and not present & _DISABLED:
+            self.write(node, 0x1800 + number, 1, present | _DISABLED, 4)
 
     def who(self, node: int) -> str:
         """A node in words."""

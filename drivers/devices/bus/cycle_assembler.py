@@ -134,6 +134,10 @@ class CycleAssembler(RowAssembler):
         self._overdue = 0
         self._number += rows
 
+    def leave_out(self, rows: int) -> None:
+        self._number += rows
+        self._counters.lost += rows
+
     def restart(self, since_ns: int) -> None:
         for rows in self._rows:
             rows.restart(since_ns)

@@ -36,6 +36,9 @@ class RowAssembler(ABC):
     def skip(self, rows: int) -> None:
         """Forget what is under way; the next row has a number so much higher."""
 
+    def leave_out(self, rows: int) -> None:  # noqa: B027 - rows that axes send by themselves come all the same
+        """So many rows were not asked for: the next one has a number so much higher."""
+
     @abstractmethod
     def restart(self, since_ns: int) -> None:
         """Forget what is there, and what was received before this host time [ns]."""

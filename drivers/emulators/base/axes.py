@@ -1,13 +1,14 @@
 """The power stages of emulated drives: what moves the plant's joints.
 
-Each axis follows a setpoint that its protocol gives it, and is held by a brake of its own while it is off: one drive
-that fails does not stop the others, that is the host's business.
+Each axis follows a setpoint that its protocol gives it. While it is off it is held by a brake of its own, where it has
+one, and else moves as weight and friction let it. One drive that fails does not stop the others, that is the host's
+business.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ class Axes:
     """Position servos for all joints of a plant; times are seconds since the plant's start.
 
     on         which axes are on, shape (n,)
+    brakes     which axes are held while they are off, shape (n,): by a brake, or because they have not been on yet and
+               lie where they were put
     on_trip    called with the number of an axis on which a drive fault occurs
     filter_hz  of the filter that setpoints pass, which follows their velocity too; None: there is none
     smoothed   which axes have that filter switched on, shape (n,)
@@ -40,9 +43,12 @@ class Axes:
         period_s: float = 0.001,
         filter_hz: float | None = None,
         forward: bool = True,
+        brakes: Sequence[bool] | bool = True,
     ) -> None:
         n = len(plant.axes)
         self.name = name
+        self._braked = np.broadcast_to(np.array(brakes, dtype=np.bool_), n)
+        self.brakes = np.ones(n, dtype=np.bool_)
         self._omega = None if filter_hz is None else 2.0 * math.pi * filter_hz
         self._filtered_q, self._filtered_v = np.zeros(n), np.zeros(n)
         self.smoothed = np.ones(n, dtype=np.bool_)
@@ -68,11 +74,12 @@ class Axes:
         if not self.on.any():
             self._law.reset()
         self.on[axis] = True
+        self.brakes[axis] = self._braked[axis]
         self.set_setpoint(axis, 0.0, float(self._q[axis]))
         self._filtered_q[axis], self._filtered_v[axis] = self._q[axis], 0.0
 
     def disable(self, axis: int, t: float) -> None:
-        """No torque; the brake stops the axis and holds it."""
+        """No torque; the brake, where there is one, stops the axis and holds it."""
         self.on[axis] = False
         v = float(self._v[axis])
         self.set_setpoint(axis, t, float(self._q[axis]), rate=v, velocity=v, span=BRAKE_S)
@@ -133,7 +140,7 @@ class Axes:
         if self._omega is not None:
             position, velocity, acceleration = self._filter(position, velocity, acceleration, self._omega)
         self.reference = np.concatenate([position, velocity, acceleration])
-        return self._torque(q, v)
+        return np.where(self.on | self.brakes, self._torque(q, v), 0.0)
 
     def _filter(
         self,
@@ -168,8 +175,11 @@ class ImpedanceAxes(Axes):
         bandwidth_hz: PerColumn,
         on_trip: Callable[[int], None],
         period_s: float = 0.001,
+        brakes: Sequence[bool] | bool = True,
     ) -> None:
-        super().__init__(name, plant, bandwidth_hz=bandwidth_hz, on_trip=on_trip, period_s=period_s)
+        super().__init__(
+            name, plant, bandwidth_hz=bandwidth_hz, on_trip=on_trip, period_s=period_s, brakes=brakes
+        )
         n = len(self.names)
         self._kp, self._kd, self._forward, self._limit = (
             np.zeros(n),

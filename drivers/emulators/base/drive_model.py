@@ -13,7 +13,8 @@ from pydantic import Field
 
 from heft.drivers.emulators.base.axes import Axes
 from heft.drivers.emulators.base.emulator import EmulatorOptions
-from heft.drivers.options import Positive
+from heft.drivers.errors import OptionError
+from heft.drivers.options import Positive, RateHz
 from heft.drivers.plant.faults import Saturate
 from heft.drivers.plant.plant import Plant
 from heft.drivers.plant.sensor import PerColumn, per_column
@@ -56,7 +57,7 @@ class DriveOptions(BusOptions):
     """Drives and their motors."""
 
     #: Loops of the drives per second; torque is held from one to the next.
-    servo_hz: Positive = 1000.0
+    servo_hz: RateHz = 1000.0
     #: Bandwidth of the position loops.
     bandwidth_hz: PerColumn = 10.0
     #: Velocity as the drive computes it [rad/s rms at the joint].
@@ -64,6 +65,17 @@ class DriveOptions(BusOptions):
     #: Noise of the current in one loop, as joint torque [N m rms]; the drive reports the mean over `window_s` [s].
     torque_noise: PerColumn = 0.0
     window_s: Positive = 0.001
+    #: Whether a brake holds an axis while its drive is off, for all or one by one; left out: as the rig's file says of
+    #: the axes, or all have one.
+    brake: bool | tuple[bool, ...] | None = None
+
+    def brakes(self, n: int) -> tuple[bool, ...]:
+        """Of n axes."""
+        if isinstance(self.brake, tuple):
+            if len(self.brake) != n:
+                raise OptionError(f"brake: {len(self.brake)} values for {n} axes; give one, or one for each")
+            return self.brake
+        return (self.brake is not False,) * n
 
 
 class DriveModel:

@@ -28,6 +28,8 @@ class WrenchOptions(EmulatorOptions):
     delay_s: NonNegative = 0.001
     force_range: Positive = 200.0
     torque_range: Positive = 12.0
+    #: The sensor reports what its load does to it, so that the force of a weight points down at rest.
+    reaction: bool = False
 
 
 class WrenchModel:
@@ -49,6 +51,7 @@ class WrenchModel:
         self.delay_s = options.delay_s + 0.5 * period_s
         self._plant = plant
         self._period_s = period_s
+        self._sign = -1.0 if options.reaction else 1.0
         self._noise = plant.rng(name, "noise")
         self.sensor = Sensor.draw(
             plant.rng(name, "bias"),
@@ -61,6 +64,6 @@ class WrenchModel:
 
     def read(self, t: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Counts of samples taken at t [s], shape (N, 6), and which samples are at full scale, shape (N,)."""
-        truth = self._plant.wrench(t - self.delay_s, self._period_s)
+        truth = self._sign * self._plant.wrench(t - self.delay_s, self._period_s)
         counts, clipped = self.sensor.read(truth, t, self._noise)
         return counts.astype(np.int64), np.any(clipped, axis=1)

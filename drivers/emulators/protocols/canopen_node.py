@@ -16,6 +16,8 @@ __all__ = ["BOOT", "OPERATIONAL", "PRE_OPERATIONAL", "STOPPED", "CanopenNode"]
 BOOT, STOPPED, OPERATIONAL, PRE_OPERATIONAL = 0x00, 0x04, 0x05, 0x7F
 _NMT_STATES = {0x01: OPERATIONAL, 0x02: STOPPED, 0x80: PRE_OPERATIONAL}
 _OFF = 1 << 31
+_NO_REMOTE = 1 << 30
+_COMMUNICATION = {*range(0x1400, 0x1404), *range(0x1800, 0x1804)}
 Layout = tuple[tuple[tuple[int, int], ...], struct.Struct]
 
 
@@ -24,6 +26,8 @@ class CanopenNode:
 
     number     1 to 127
     profile    device profile in object 1000: 402 drive, 406 encoder
+    without_remote  bit 30 of a PDO's identifier is set, and may not be cleared
+    fixed_pdos      mappings cannot be written
     on_write   called with index and value of every object that the host has changed, by PDO or SDO
     """
 
@@ -36,6 +40,8 @@ class CanopenNode:
         name: str,
         version: str,
         on_write: Callable[[int, int], None] = lambda index, value: None,
+        without_remote: bool = False,
+        fixed_pdos: bool = False,
     ) -> None:
         self.number = number
         self.state = PRE_OPERATIONAL
@@ -52,12 +58,16 @@ class CanopenNode:
         self._syncs = 0
         self._heartbeat_sent = -1e9  # when the last heartbeat was sent [s]
         self._heard: dict[int, float] = {}
-        self._fill(profile, identity, name, version)
+        self._bit30 = _NO_REMOTE if without_remote else 0
+        self._fill(profile, identity, name, version, writable=not fixed_pdos)
 
-    def _fill(self, profile: int, identity: tuple[int, int, int, int], name: str, version: str) -> None:
+    def _fill(
+        self, profile: int, identity: tuple[int, int, int, int], name: str, version: str, *, writable: bool
+    ) -> None:
         add, n = self.objects.add, self.number
         add(0x1000, 0, "I", profile)
         add(0x1001, 0, "B", 0)
+        add(0x1006, 0, "I", 0, writable=True)
         add(0x1008, 0, "s", name.encode())
         add(0x100A, 0, "s", version.encode())
         add(0x1016, 0, "B", 1)
@@ -69,13 +79,13 @@ class CanopenNode:
         for pdo in range(4):
             for index, base in ((0x1400, 0x200), (0x1800, 0x180)):
                 add(index + pdo, 0, "B", 5)
-                add(index + pdo, 1, "I", (base + 0x100 * pdo + n) | _OFF, writable=True)
+                add(index + pdo, 1, "I", (base + 0x100 * pdo + n) | _OFF | self._bit30, writable=True)
                 add(index + pdo, 2, "B", 255, writable=True)
                 add(index + pdo, 3, "H", 0, writable=True)
                 add(index + pdo, 5, "H", 0, writable=True)
-                add(index + pdo + 0x200, 0, "B", 0, writable=True)
+                add(index + pdo + 0x200, 0, "B", 0, writable=writable)
                 for sub in range(1, 9):
-                    add(index + pdo + 0x200, sub, "I", 0, writable=True)
+                    add(index + pdo + 0x200, sub, "I", 0, writable=writable)
 
     def preset_pdo(self, index: int, words: tuple[int, ...], kind: int, *, timer_ms: int = 0) -> None:
         """A PDO as the node has it when it is switched on: communication object, mapping, transmission type."""
@@ -210,6 +220,8 @@ class CanopenNode:
         """A mapping may be changed only while its PDO is off, and to what fits."""
         index, sub = key
         self._rpdos = self._tpdos = None
+        if sub == 1 and index in _COMMUNICATION and value & self._bit30 != self._bit30:
+            raise Abort(Abort.VALUE)
         if not (0x1600 <= index < 0x1604 or 0x1A00 <= index < 0x1A04):
             return
         self._layouts.pop(index, None)

@@ -22,6 +22,7 @@ class Abort(Exception):
     PDO_LENGTH = 0x0604_0042
     LENGTH = 0x0607_0010
     NO_SUB_INDEX = 0x0609_0011
+    VALUE = 0x0609_0030
     STATE = 0x0800_0022
 
     def __init__(self, code: int) -> None:
@@ -66,6 +67,11 @@ class ObjectDictionary:
 
     def __setitem__(self, key: Key, value: int) -> None:
         self._entries[key].value = value
+
+    def show(self, key: Key, value: int) -> None:
+        """Set a number, where there is such an object."""
+        if key in self._entries:
+            self._entries[key].value = value
 
     def code(self, key: Key) -> str:
         """Type of an object."""

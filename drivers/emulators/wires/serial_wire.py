@@ -7,6 +7,7 @@ import random
 import termios
 from typing import Any
 
+from heft.drivers.emulators.wires.opened import Opened
 from heft.drivers.emulators.wires.wire import SLACK_NS, Wire
 from heft.drivers.plant.plant import Plant
 from heft.drivers.transports.pty_port import PtyPort
@@ -64,6 +65,10 @@ class SerialWire(Wire[Chunk, bytes]):
     @property
     def endpoint(self) -> dict[str, str | int]:
         return {"pty": self._port.path}
+
+    def opened(self) -> Opened:
+        """Tells when a program opens the port, as the control lines of a real one would."""
+        return Opened(self._port.path)
 
     async def receive(self) -> list[Chunk]:
         """What the host has sent, once its last bit has passed the line."""

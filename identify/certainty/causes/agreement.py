@@ -14,7 +14,7 @@ speak louder. r does not change with the unit of torque, so that explanations of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -70,6 +70,10 @@ class Known:
         who = "the robot's file" if problem.carried is None else "the robot's file with the wrist sensor"
         places = np.array(free, dtype=np.int64)
         return cls(problem.start, problem.metric, places, total, np.array(masses), who)
+
+    def scaled(self, factor: float) -> Known:
+        """The same of an arm that is so many times as heavy."""
+        return replace(self, centre=factor * self.centre, spread=factor * self.spread)
 
     @property
     def rigid(self) -> Array:

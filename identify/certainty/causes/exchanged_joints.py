@@ -8,12 +8,13 @@ import numpy as np
 
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
-from heft.identify.certainty.reason import CAUSE, Reason
+from heft.identify.certainty.reason import CAUSE, Reason, Severity
 from heft.identify.robot import Robot
 
 __all__ = ["exchanged_joints"]
 
-LIKELY = 30.0  # nats: one of about sixty exchanges, each with another regressor
+LIKELY, CERTAIN = 14.0, 30.0  # nats, of about sixty exchanges, each with another regressor
+NO_FILE = 60.0  # nats, where links may be anything: they then take up much of what is wrong elsewhere
 MOST_JOINTS = 8  # that are tried: those of which most torque is left
 LOOK_AGAIN = 4  # exchanges that are looked at closely
 
@@ -44,11 +45,17 @@ def exchanged_joints(robot: Robot, known: Known, sample: MotionSample, now: Expl
         return []
     cost, i, j, what = min(looked)
     better = now.cost - cost
-    if better < LIKELY:
+    if better < (LIKELY if known.rigid.any() else NO_FILE):
         return []
     whole = "positions and torques" if what == "columns" else what
     text = (
         f"the data fit much better with the {whole} of {robot.joints[i]} and {robot.joints[j]} exchanged: the order of "
         f"the columns is not that of the robot's joints ({', '.join(robot.joints)}); reorder them"
     )
-    return [Reason("joints-exchanged", "unfit", text, weight=CAUSE + better)]
+    severity: Severity = "unfit" if better > CERTAIN else "care"
+    names = list(robot.joints)
+    names[i], names[j] = names[j], names[i]
+    key = {"torques": "torque", "positions": "position"}
+    fix = {key[what]: {"columns": names}} if what in key else {"joints": names}
+    where = (robot.joints[i], robot.joints[j])
+    return [Reason("joints-exchanged", severity, text, CAUSE + better, where, fix)]

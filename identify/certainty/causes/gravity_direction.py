@@ -16,7 +16,7 @@ from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
 
-__all__ = ["gravity_direction"]
+__all__ = ["gravity_direction", "gravity_pulls"]
 
 LIKELY = 8.0  # nats
 LEAST_TURN_DEG = 10.0
@@ -29,7 +29,7 @@ def gravity_direction(robot: Robot, known: Known, sample: MotionSample, now: Exp
     if strength == 0.0:
         return []
     whole = robot.regressor.dense(sample.q, sample.dq, sample.ddq)
-    pulls = _pulls(robot, sample)
+    pulls = gravity_pulls(robot, sample)
     weightless = whole - np.tensordot(robot.gravity, pulls, axes=1)
 
     def explained(gravity: Array) -> Explained:
@@ -55,10 +55,11 @@ def gravity_direction(robot: Robot, known: Known, sample: MotionSample, now: Exp
         f"the data fit much better with gravity along ({looks}) m/s2 than along the file's ({said}), {angle:.0f} "
         "degrees away: the arm is mounted otherwise, or its base frame was turned; correct `gravity`"
     )
-    return [Reason("gravity-direction", "unfit", text, weight=CAUSE + better)]
+    fix = {"robot": {"gravity": [round(float(value), 4) for value in gravity]}}
+    return [Reason("gravity-direction", "unfit", text, weight=CAUSE + better, fix=fix)]
 
 
-def _pulls(robot: Robot, sample: MotionSample) -> Array:
+def gravity_pulls(robot: Robot, sample: MotionSample) -> Array:
     """Link columns per unit of gravity along each axis of the base, shape (3, K, n, p)."""
     still, pulls = np.zeros_like(sample.q), []
     for axis in np.eye(3):

@@ -46,4 +46,5 @@ def position_unit(robot: Robot, known: Known, sample: MotionSample, now: Explain
             f"no joint moves more than {travel.max():.2g} rad, and the data fit much better with positions 57.3 times "
             "as large: they look converted to radians twice; give them in radians"
         )
-    return [Reason("position-unit", "unfit", text, weight=2 * CAUSE + better)]
+    fix = {"position": {"unit": "deg"} if far else {"gear": DEGREE}}
+    return [Reason("position-unit", "unfit", text, weight=2 * CAUSE + better, fix=fix)]

@@ -10,18 +10,22 @@ import numpy as np
 
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
-from heft.identify.certainty.reason import CAUSE, Reason, Severity
+from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
 
-__all__ = ["time_scale", "too_fast", "velocity_mismatch", "velocity_ratio"]
+__all__ = ["time_scale", "velocity_mismatch", "velocity_ratio"]
 
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0)
 STANDSTILL = 1e4  # times as long: motion without inertia
 LIKELY, CERTAIN = 10.0, 50.0  # nats
 MISMATCH = 0.2  # |log| of measured over differentiated velocity
 ALIKE = 0.15  # median deviation of that among joints
+UNKNOWN_WEIGHT = 60.0  # it says what is not known, and comes after what is
+UNKNOWN = (
+    "the torques do not show inertia, so that a wrong sampling rate would not show either: move faster, or record "
+    "velocities"
+)
 LEAST_MOTION = 1e-3  # of the fastest joint's squared velocity, for a joint to be asked
-TOO_FAST = 1.5  # times a joint's velocity limit
 
 
 def time_scale(robot: Robot, known: Known, sample: MotionSample, now: Explained) -> list[Reason]:
@@ -43,17 +47,20 @@ def time_scale(robot: Robot, known: Known, sample: MotionSample, now: Explained)
     for finer in (best / 1.15, best * 1.15):
         costs[finer] = explained(finer).cost
     best = min(costs, key=lambda k: costs[k])
-    better = now.cost - costs[best]
-    if (
-        better < LIKELY or explained(STANDSTILL).cost - costs[best] < LIKELY
-    ):  # accelerations may be noise alone
+    better, inertia = now.cost - costs[best], explained(STANDSTILL).cost - costs[best]
+    if inertia < LIKELY:  # accelerations are noise alone, or too small to tell
+        return [Reason("time-unknown", "care", UNKNOWN, weight=UNKNOWN_WEIGHT)]
+    if better < LIKELY:
         return []
     rate = f"{1 / best:.2g} times" if best < 1 else f"one {best:.2g}th of"
     text = (
         f"the torques fit a motion that takes {best:.2g} times as long as the stamps say: the sampling rate of the "
         f"data is {rate} the stated one, or t is not in seconds; correct t"
     )
-    return [Reason("time-scale", "unfit" if better > CERTAIN else "care", text, weight=CAUSE + better)]
+    fix = {"time": {"factor": best}}
+    return [
+        Reason("time-scale", "unfit" if better > CERTAIN else "care", text, weight=CAUSE + better, fix=fix)
+    ]
 
 
 def velocity_ratio(sample: MotionSample) -> float | None:
@@ -83,24 +90,6 @@ def velocity_mismatch(ratio: float) -> list[Reason]:
     )
     text = f"measured velocities are {ratio:.3g} times the derivative of positions, should be 1: {why}; correct t or dq"
     return [Reason("position-unit" if degrees else "time-scale", "unfit", text, weight=2 * CAUSE + size)]
-
-
-def too_fast(robot: Robot, sample: MotionSample) -> list[Reason]:
-    """Joints that move faster than they can."""
-    assert robot.limits is not None
-    top = np.abs(sample.slope).max(axis=0)
-    over = top / np.where(robot.limits.velocity > 0, robot.limits.velocity, np.inf)
-    worst = int(np.argmax(over))
-    if over[worst] < TOO_FAST:
-        return []
-    unit = "m/s" if robot.tree.prismatic[worst] else "rad/s"
-    text = (
-        f"{robot.joints[worst]} would move at {top[worst]:.3g} {unit}, {over[worst]:.2g} times its limit of "
-        f"{robot.limits.velocity[worst]:.3g} {unit}: the sampling rate is overstated, positions are not in radians, or "
-        "the limit is that of careful motion; correct t, q or the limit"
-    )
-    severity: Severity = "unfit" if over[worst] > 2 * TOO_FAST else "care"
-    return [Reason("too-fast", severity, text, weight=CAUSE + float(np.log(over[worst])))]
 
 
 def _inertial(name: str, place: int, links: int) -> bool:

@@ -12,7 +12,7 @@ from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.causes.agreement import Agreement, Explained
 from heft.identify.certainty.reason import CAUSE, Reason, Severity
 
-__all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain"]
+__all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain", "unknown_gains"]
 
 STEP = 0.1  # of log gain, for the parabola through three costs
 FARTHEST = 0.3  # of log gain, that one parabola is believed
@@ -81,7 +81,8 @@ def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list
     what = "have the opposite sign of" if -1.2 < gain.value < -0.8 else f"look {gain} as large as"
     cause = f"{_usual(gain.value, 'the')}, or every mass of the file"
     text = f"all torques {what} what {agreement.known.who} expects: {cause}"
-    return [Reason(name, severity, text, weight=CAUSE + gain.better)]
+    fix = {"torque": {"scale": 1 / gain.value}}
+    return [Reason(name, severity, text, weight=CAUSE + gain.better, fix=fix)]
 
 
 def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) -> list[Reason]:
@@ -106,8 +107,27 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
         severity: Severity = "unfit" if gain.better > 2 * CERTAIN else "care"
         what = "has the opposite sign of" if -1.2 < gain.value < -0.8 else f"looks {gain} as large as"
         text = f"the torque of {joint} {what} what the file and the other joints expect: {_usual(gain.value, 'its')}"
-        reasons.append(Reason("joint-gain", severity, text, weight=CAUSE + gain.better))
+        scale = [1 / gain.value if one == joint else 1.0 for one in joints]
+        fix = {"torque": {"scale": scale}}
+        reasons.append(Reason("joint-gain", severity, text, CAUSE + gain.better, (joint,), fix))
     return reasons
+
+
+def unknown_gains(agreement: Agreement, joints: tuple[str, ...]) -> list[Reason]:
+    """Joints whose gain cannot be told, since what the file knows makes next to nothing of their torque."""
+    alone = file_gains(agreement)
+    silent = [
+        joint
+        for joint, gain, used in zip(joints, alone, agreement.used, strict=True)
+        if used and not np.isfinite(gain)
+    ]
+    if not silent:
+        return []
+    text = (
+        f"weight and inertia make less than {100 * LEAST_SHARE:.0f} % of the squared torque of {', '.join(silent)}, so "
+        "that a wrong torque constant there would not show: move them faster, or with a load"
+    )
+    return [Reason("gain-unknown", "care", text, weight=50.0)]
 
 
 def driving_friction(
@@ -130,7 +150,8 @@ def driving_friction(
         f"friction drives {len(driving)} of {len(powers)} joints instead of braking them ({', '.join(driving)}): "
         f"{_usual(-1.0, 'the')}"
     )
-    return [Reason("torque-sign", "unfit", text, weight=CAUSE + len(driving))]
+    fix = {"torque": {"scale": -1.0}}
+    return [Reason("torque-sign", "unfit", text, CAUSE + len(driving), tuple(driving), fix)]
 
 
 def _best(

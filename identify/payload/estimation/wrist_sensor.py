@@ -17,6 +17,7 @@ from heft.identify.data.white_noise import white_noise
 from heft.identify.errors import ProblemError
 from heft.identify.payload.estimation.batch import ChannelRows, fit_rows
 from heft.identify.payload.estimation.estimate import PayloadEstimate
+from heft.identify.payload.estimation.force_direction import sign_doubt
 from heft.identify.payload.estimation.inputs import gravity_vector, rotations, series, ten_numbers, times
 from heft.identify.payload.estimation.object_prior import ObjectPrior
 from heft.identify.payload.estimation.recursive import LoadEstimator
@@ -144,8 +145,13 @@ def fit_wrench(
     moved = {
         name: series(name, values, count, 3) for name, values in kinematics.items() if values is not None
     }
-    terms = wrench_terms(to_world, **moved)
-    return _fit_terms(terms, series("wrench", wrench, count, 6), gravity, reaction, gripper, prior)
+    terms, values = wrench_terms(to_world, **moved), series("wrench", wrench, count, 6)
+    estimate = _fit_terms(terms, values, gravity, reaction, gripper, prior)
+    if gravity is None:
+        return estimate
+    force = values[:, :3] if not reaction else -values[:, :3]
+    doubt = sign_doubt(to_world, force, gravity_vector(gravity), moved.get("linear_acceleration"))
+    return estimate if doubt is None else replace(estimate, warnings=(*estimate.warnings, doubt))
 
 
 def fit_wrench_integral(

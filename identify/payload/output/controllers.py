@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from heft.identify.bodies.pseudo_inertia import inertia_about_com
 from heft.identify.payload.estimation.estimate import PayloadEstimate
 from heft.identify.payload.output.payload_frames import principal_inertia
 
@@ -20,13 +22,20 @@ def _list(values: object) -> str:
     return "[" + ", ".join(f"{value:.6g}" for value in np.asarray(values, dtype=np.float64)) + "]"
 
 
-def ur_payload(load: PayloadEstimate) -> str:
-    """URScript: mass [kg], centre of gravity [m], inertia [kg m2] (Ixx, Iyy, Izz, Ixy, Ixz, Iyz), if measured."""
+def ur_payload(load: PayloadEstimate, hand: ArrayLike) -> str:
+    """URScript for hand and object together: mass [kg], centre of gravity [m], and, if measured, inertia [kg m2] (Ixx,
+    Iyy, Izz, Ixy, Ixz, Iyz).
+
+    The controller knows one payload, all that hangs on the flange: told of the object alone, it would let the arm sink
+    by the hand's weight. `hand` are the ten numbers of the bare hand in the flange's frame.
+    """
     load.require_frame("flange")
+    ten = load.ten + np.asarray(hand, dtype=np.float64)
+    mass, com = float(ten[0]), ten[1:4] / ten[0]
     if "inertia" in load.prior_dominated:
-        return f"set_target_payload({load.mass:.6g}, {_list(load.com)})"
-    six = load.inertia_com[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-    return f"set_target_payload({load.mass:.6g}, {_list(load.com)}, {_list(six)})"
+        return f"set_target_payload({mass:.6g}, {_list(com)})"
+    six = inertia_about_com(ten)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    return f"set_target_payload({mass:.6g}, {_list(com)}, {_list(six)})"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from heft.daq.config.objects import ObjectConfig
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.pseudo_inertia import transform
+from heft.identify.payload.bare_hand.hand import Hand
 from heft.identify.payload.estimation.estimate import PayloadEstimate
 from heft.identify.payload.output.controllers import franka_load, kuka_load, ros_inertia, ur_payload
 from heft.identify.payload.output.payload_frames import PayloadFrames, in_frames
@@ -41,8 +43,8 @@ class Reporter:
         self._place, self._by, self._frame = place, by, frame
         self._origin, self._library = origin, library
 
-    def document(self, pickup: Pickup) -> dict[str, Any]:
-        """Everything that is known of a pick-up."""
+    def document(self, pickup: Pickup, hand: Hand | None = None) -> dict[str, Any]:
+        """Everything that is known of a pick-up; `hand` is the bare hand that holds it, where it is known."""
         facts: dict[str, Any] = {
             "schema": SCHEMA,
             "version": VERSION,
@@ -63,7 +65,9 @@ class Reporter:
         facts["weighed_by"] = self._by
         if self._by == "wrist sensor":
             facts["sensor_frame"] = _plain(frames.sensor)
-        facts["controllers"] = _controllers(frames.flange)
+        facts["controllers"] = _controllers(
+            frames.flange, None if hand is None else transform(hand.ten, *self._place)
+        )
         facts["notes"] += [*facts.pop("warnings"), *_undetermined(frames.flange), *frames.principal.warnings]
         if self._library:
             facts["recognition"] = _recognition(recognise(frames.flange, self._library))
@@ -103,9 +107,10 @@ def _undetermined(flange: PayloadEstimate) -> list[str]:
     ]
 
 
-def _controllers(flange: PayloadEstimate) -> dict[str, Any]:
+def _controllers(flange: PayloadEstimate, hand: Array | None) -> dict[str, Any]:
+    """As controllers ask for it; for UR hand and object together, None where the hand is not known."""
     return {
-        "ur": ur_payload(flange),
+        "ur": None if hand is None else ur_payload(flange, hand),
         "franka": asdict(franka_load(flange)),
         "kuka": kuka_load(flange).krl,
         "ros": ros_inertia(flange),

@@ -46,6 +46,7 @@ class PickupFollower:
         count: int = 0,
     ) -> None:
         self._scale, self._prior = scale, prior
+        self.notes: tuple[str, ...] = ()  # to be said of every pick-up
         self._publish_every_s = publish_every_s
         self._window_length = chunk_length(PICKUP_RULES.window_s, scale.rate_hz)
         self._signals: deque[Signal] = deque()
@@ -145,7 +146,7 @@ class PickupFollower:
                 self._open_at = signal.time
                 if self._current.t_pick is None:
                     self._close(self._current, signal.time, End.NOTHING)
-                    news.append(self._current)
+                    _report(self._current, news)
                     self._current, self._open_at = None, None
 
     def _held(self, signal: Signal, news: list[Pickup]) -> None:
@@ -163,13 +164,13 @@ class PickupFollower:
                 self._current.source = signal.source
             return
         self._count += 1
-        self._current = Pickup(self._count, signal.time, signal.source, signal.target)
+        self._current = Pickup(self._count, signal.time, signal.source, signal.target, notes=list(self.notes))
         if signal.time <= self._shifted_at:
             self._current.notes.append(
                 "it was told so late that its weight had been taken for a bias: it cannot be told"
             )
             self._close(self._current, signal.time, End.NOTHING)
-            news.append(self._current)
+            _report(self._current, news)
             self._current = None
             return
         self._late_s = PICKUP_RULES.late * signal.within_s
@@ -283,7 +284,7 @@ class PickupFollower:
         weight = pickup.latest.estimate.mass * STANDARD_GRAVITY
         gone = self._changing[-1].bare.force < 0.5 * weight
         self._close(pickup, first.time, End.DROPPED if gone else End.SLIPPED)
-        news.append(pickup)
+        _report(pickup, news)
 
     def _feed(self, pickup: Pickup, window: Window) -> None:
         why = self._scale.unusable(window)
@@ -308,8 +309,7 @@ class PickupFollower:
         pickup.estimates.append(pickup.latest)
         pickup.t_first = time if pickup.t_first is None else pickup.t_first
         self._published_at = time
-        if pickup not in news:
-            news.append(pickup)
+        _report(pickup, news)
 
     # -- the end of a pick-up -----------------------------------------------------------------------------------------
 
@@ -324,7 +324,7 @@ class PickupFollower:
             self._publish(pickup, pickup.last_time, [])  # all that was weighed, once more
             self._close(pickup, self._open_at, End.RELEASED)
             pickup.t_bare = window.time
-            news.append(pickup)
+            _report(pickup, news)
             self._current, self._open_at = None, None
         elif late:
             pickup.notes.append(
@@ -346,6 +346,12 @@ class PickupFollower:
         self._changing = []
         self._held_back.clear()
         self._scale.released()
+
+
+def _report(pickup: Pickup, news: list[Pickup]) -> None:
+    """Once, however much there is new of it: an end that is told twice would be two ends."""
+    if not any(one is pickup for one in news):
+        news.append(pickup)
 
 
 def _mass_variance(one: Estimated) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from heft.identify.bodies.arrays import Array
 from heft.identify.payload.bare_hand.hand import Hand
 from heft.identify.payload.bare_hand.learned_hand import Work, fit_hand_stepwise
+from heft.identify.payload.estimation.force_direction import sign_doubt
 from heft.identify.payload.estimation.object_prior import ObjectPrior
 from heft.identify.payload.estimation.wrist_sensor import UNALIGNED_STD_S, WristSensor
 from heft.identify.payload.kinematics.alignment import Aligner, Samples, joined
@@ -131,6 +132,11 @@ class WristPickups(ScalePickups):
         that knows it is given all since then, and takes over when it has caught up.
         """
         bare = _joined(self._motion), _joined(self._wrenches)
+        moved = yield from self._aligned(*bare, 0.0)
+        doubt = sign_doubt(
+            moved.wrist.rotation, moved.shown[:, :3], self._robot.gravity, moved.wrist.linear_acceleration
+        )
+        self._follower.notes = notes = () if doubt is None else (doubt,)
         hand = yield from fit_hand_stepwise(
             lambda delay_s: self._aligned(*bare, delay_s), self._robot.gravity, step=LEARNING_RULES.portion
         )
@@ -138,6 +144,7 @@ class WristPickups(ScalePickups):
             return
         aligner = Aligner(self._robot, self._position_hz, delay_s=hand.delay_s)
         follower = self._new_follower(hand, count)
+        follower.notes = notes
         fed = [
             rest - LEARNING_RULES.fed_s,
             rest - LEARNING_RULES.fed_s,

@@ -15,6 +15,7 @@ from heft.identify.data.from_recording import datasets_of
 from heft.identify.data.recorded_robot import robot_of
 from heft.identify.errors import DataError
 from heft.identify.payload.bare_hand.hand import Hand
+from heft.identify.payload.estimation.force_direction import sign_doubt
 from heft.identify.payload.estimation.object_prior import ObjectPrior
 from heft.identify.payload.estimation.wrist_sensor import UNALIGNED_STD_S, WristSensor
 from heft.identify.payload.kinematics.robot_frames import link_in_flange, sensor_in_flange
@@ -45,7 +46,7 @@ class Weighed:
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values: `payloads`, `nothing` for grasps without a weight, `hand`, `notes`."""
         hand = self.hand
-        documents = [self.reporter.document(p) for p in self.pickups]
+        documents = [self.reporter.document(p, hand) for p in self.pickups]
         return {
             "payloads": [facts for facts in documents if facts["t_pick"] is not None],
             "nothing": [facts for facts in documents if facts["t_pick"] is None],
@@ -125,6 +126,10 @@ def weigh_recording(
             "correct `gravity` in the file"
         )
     samples = source.wrenches((delay_s or 0.0) if hand is None else hand.delay_s)
+    doubt = sign_doubt(
+        samples.wrist.rotation, samples.shown[:, :3], gravity, samples.wrist.linear_acceleration
+    )
+    notes += [] if doubt is None else [doubt]
     sensor = WristSensor.from_samples(
         samples.time[:2000], samples.shown[:2000], delay_std=UNALIGNED_STD_S if delay_s is None else None
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
+from heft.daq.whole_file import whole_file
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ExportError, HeftError
 from heft.identify.result.export import mjcf, urdf
@@ -74,13 +76,15 @@ def export_model(
     *,
     into: Path | None = None,
     force: bool = False,
+    overwrite: bool = True,
 ) -> Export:
     """Write the identified model into a copy of the robot's file; read it back and compare torques.
 
     Where the robot was not read from a file of this format, a plain one is written: links, joints and frames.
 
-    into    a file of the same robot to copy instead
-    force   also where there are `objections`
+    into       a file of the same robot to copy instead
+    force      also where there are `objections`
+    overwrite  a file that is there already, and its sidecar
     """
     path, robot = Path(path), identified.robot
     if not force and (reasons := objections(identified)):
@@ -102,18 +106,21 @@ def export_model(
     else:
         text = writer.fill(model, _bodies(identified, model), joints)
     sidecar, rest = path.with_name(path.name + ".json"), omissions(identified, format, writer.HELD)
-    draft = path.with_name(f".{path.stem}.draft{'.urdf' if format == 'urdf' else '.xml'}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(_commented(text, identified).encode("utf-8"))
-        difference = _checked(identified, draft, format, () if model is None else model.locked, writer.HELD)
-        draft.replace(path)
+        if not overwrite and sidecar.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(sidecar))
+        with whole_file(path, suffix=".urdf" if format == "urdf" else ".xml", replace=overwrite) as draft:
+            draft.write_bytes(_commented(text, identified).encode("utf-8"))
+            difference = _checked(
+                identified, draft, format, () if model is None else model.locked, writer.HELD
+            )
+        rest.write(sidecar, identified, path, difference)
     except OSError as exc:
-        raise ExportError(f"{path}: cannot be written: {exc.strerror or exc}; choose another place") from exc
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-    return Export(path, format, rest.write(sidecar, identified, path, difference), rest, difference)
+        raise ExportError(
+            f"{exc.filename or path}: cannot be written: {exc.strerror or exc}; choose another place"
+        ) from exc
+    return Export(path, format, sidecar, rest, difference)
 
 
 def _commented(text: str, identified: IdentifiedModel) -> str:
@@ -176,7 +183,7 @@ def _checked(
         for term, value in joint.terms.items():
             name = f"{joint.name}.{term}"
             if joint.name in robot.joints and term in held and prior[name] != value:
-                raise ExportError(f"read back, {name} is {prior[name]!r} instead of {value!r}")
+                raise ExportError(f"read back, {name} is {float(prior[name])!r} instead of {float(value)!r}")
     return difference
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heft.daq.whole_file import write_whole
 from heft.identify.bodies.parameters import unit_of
 from heft.identify.result.identified_model import IdentifiedModel
 from heft.identify.robot.model_text import Format
@@ -58,8 +59,7 @@ class Omissions:
             content["stribeck_velocity"] = _by_joint(joints, drives.stribeck_velocity.tolist())
         if drives.coupled:
             content["coupling"] = drives.coupling.tolist()
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        return path
+        return write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
 
 
 def omissions(identified: IdentifiedModel, format: Format, held: Mapping[str, str]) -> Omissions:

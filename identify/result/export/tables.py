@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heft.daq.whole_file import write_whole
 from heft.identify.bodies.parameters import unit_of
 from heft.identify.errors import ExportError
 from heft.identify.result.identified_model import IdentifiedModel
@@ -21,7 +22,7 @@ _JOINT_KEYS = ("drive_inertia", "viscous", "coulomb", "offset")
 _MOTOR_KEYS = {"drive_inertia": "motor_inertia", "viscous": "motor_viscous", "coulomb": "motor_coulomb"}
 
 
-def write_csv(identified: IdentifiedModel, path: Path | str) -> Path:
+def write_csv(identified: IdentifiedModel, path: Path | str, *, overwrite: bool = True) -> Path:
     """One row per parameter: name, value, unit, prior, and whether torques tell it alone, combined or not at all."""
     groups = base_parameters(identified.robot).groups
     group_of = {name: group for group, names in groups.items() for name in names}
@@ -33,10 +34,10 @@ def write_csv(identified: IdentifiedModel, path: Path | str) -> Path:
         rows.writerow(
             [name, repr(float(identified.parameters.values[i])), unit_of(name), prior, group_of[name]]
         )
-    return _write(path, out.getvalue())
+    return _write(path, out.getvalue(), overwrite)
 
 
-def write_yaml(identified: IdentifiedModel, path: Path | str) -> Path:
+def write_yaml(identified: IdentifiedModel, path: Path | str, *, overwrite: bool = True) -> Path:
     """`joints` and `links` as a robot's file has them; what it has no key for is a comment."""
     joints: dict[str, dict[str, float]] = {name: {} for name in identified.robot.joints}
     without_key = []
@@ -49,7 +50,7 @@ def write_yaml(identified: IdentifiedModel, path: Path | str) -> Path:
                 joints[owner][_MOTOR_KEYS[term]] = value
             else:
                 without_key.append(
-                    f"# {joint.name}.{term}: {value!r} {unit_of(term)} (a robot's file has no key for it)"
+                    f"# {joint.name}.{term}: {float(value)!r} {unit_of(term)} (a robot's file has no key for it)"
                 )
     lines = [
         f"# {identified.robot.name}, identified: method {identified.method}, level {identified.level}.",
@@ -66,7 +67,7 @@ def write_yaml(identified: IdentifiedModel, path: Path | str) -> Path:
         *(f"  {_name(link.name)}: {{prior: {_list(link.ten)}}}" for link in identified.parameters.links),
         *without_key,
     ]
-    return _write(path, "\n".join(lines) + "\n")
+    return _write(path, "\n".join(lines) + "\n", overwrite)
 
 
 def _name(name: str) -> str:
@@ -92,11 +93,10 @@ def _float(value: float) -> str:
     return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
 
 
-def _write(path: Path | str, text: str) -> Path:
+def _write(path: Path | str, text: str, overwrite: bool) -> Path:
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        return write_whole(path, text.encode(), replace=overwrite)
     except OSError as exc:
         raise ExportError(f"{path}: cannot be written: {exc.strerror or exc}; choose another place") from exc
-    return path

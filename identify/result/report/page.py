@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
+from heft.daq.whole_file import write_whole
 from heft.identify.errors import ResultError
 from heft.identify.result import Result
 from heft.identify.result.report.arm_view import arm_section
@@ -20,7 +20,7 @@ from heft.identify.result.report.recording_tables import notes_section, provenan
 from heft.identify.result.report.torques import residuals_section, torques_section
 from heft.identify.result.report.verdict import prior_error, scope
 
-__all__ = ["render", "write_report"]
+__all__ = ["POLICY", "asset", "render", "write_report"]
 
 WORDS = {"good": "Can be used", "care": "Use with care", "unfit": "Not fit for use"}
 SIGNS = {"good": "\u2713", "care": "!", "unfit": "\u2715"}
@@ -45,14 +45,10 @@ HTML, empty where there is nothing to show."""
 
 def write_report(result: Result, path: Path | str, evidence: Evidence | None = None) -> Path:
     """Write the report of a result, whole or not at all; without evidence it has no torques and no recordings."""
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.draft")
+    page = render(result, evidence or Evidence())
     try:
-        draft.write_text(render(result, evidence or Evidence()), encoding="utf-8")
-        return draft.replace(path)
+        return write_whole(Path(path), page.encode())
     except OSError as exc:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
         raise ResultError(f"{path}: cannot be written: {exc.strerror}; choose another place") from exc
 
 
@@ -61,14 +57,14 @@ def render(result: Result, evidence: Evidence) -> str:
     grade = result.verdict.grade
     sections = {name: render_section(result, evidence) for name, (_, render_section) in SECTIONS.items()}
     links = "".join(f'<a href="#{name}">{text(SECTIONS[name][0])}</a>' for name in sections if sections[name])
-    scripts = "".join(f"<script>{_asset(name)}</script>" for name in SCRIPTS)
+    scripts = "".join(f"<script>{asset(name)}</script>" for name in SCRIPTS)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{text(result.robot.name)}: {WORDS[grade].lower()} \u2013 Heft</title>"
-        f"<style>{_asset('report.css')}</style></head><body>"
+        f"<style>{asset('report.css')}</style></head><body>"
         f'<header><p class="brand">Heft</p><h1>{text(result.robot.name)}</h1></header>'
         f'<nav aria-label="Contents">{links}</nav><main>{_verdict(result, evidence)}'
         f"{''.join(sections.values())}</main>{scripts}</body></html>\n"
@@ -133,5 +129,6 @@ def _figures(result: Result, evidence: Evidence) -> list[tuple[str, str, str]]:
     return figures
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file in `assets`."""
     return files("heft.identify.result.report").joinpath("assets", name).read_text(encoding="utf-8").strip()

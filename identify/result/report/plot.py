@@ -91,7 +91,7 @@ def plot(
     return (
         f'<div class="plot {kind}" role="img" aria-label="{text(label)}">'
         f'<svg viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true" '
-        f'data-width="{width}" data-low="{scale.low!r}" data-high="{scale.high!r}">{paths}</svg>'
+        f'data-width="{width}" data-low="{float(scale.low)!r}" data-high="{float(scale.high)!r}">{paths}</svg>'
         f'<div class="y ticks" aria-hidden="true">{_y_ticks(scale, unit, most)}</div>'
         f'<div class="x ticks" aria-hidden="true">{_x_ticks(x_end, x_unit, x_ticks)}</div></div>'
     )

@@ -16,9 +16,9 @@ so that the compiler sees that rows do not overlap.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.compiled import compiled
 from heft.identify.robot.regressor.row_layout import Ints
 
 __all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion", "link_rotation"]
@@ -26,7 +26,7 @@ __all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion", "link_rotation"
 LANES = 64
 Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
 Shape = tuple[Ints, Ints, Ints, Array, Ints]  # pairs, starts, terms, weights, row_starts: see `RowLayout`
-_compiled = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+_compiled = compiled(fastmath={"contract", "reassoc", "nsz"})
 
 
 @_compiled

@@ -106,12 +106,12 @@ CIA402_NODES = (
 
 CASES = {
     "ati_rdt": Case(
-        driver={"host": "192.0.2.1"},
+        driver={"host": "192.0.2.1", "measure_s": 0.05},
         emulator=QUIET,
         truth=wrench,
         within=WRENCH_WITHIN,
-        samples=200,
-        wrap=(1 << 32) - 700,
+        samples=600,
+        wrap=(1 << 32) - 2800,
         counts=True,
         nowhere=({"host": "127.0.0.1", "port": 9, "http_port": 9}, "http://127.0.0.1:9/netftapi2.xml"),
         wrong=(
@@ -137,8 +137,8 @@ CASES = {
         bits=1 << 3,
     ),
     "bota_serial": Case(
-        driver={"port": "/dev/ttyUSB0", "sinc": 64, "configure_wait_s": 0.05},
-        emulator=QUIET,
+        driver={"port": "/dev/ttyUSB0", "sinc": 64, "configure_wait_s": 0.05, "boot_s": 0.4},
+        emulator={**QUIET, "boot_s": 0.05},
         truth=wrench,
         within=WRENCH_WITHIN,
         samples=200,
@@ -152,7 +152,7 @@ CASES = {
         derived=("device.temperature",),
     ),
     "robotiq_ft300": Case(
-        driver={"port": "/dev/ttyUSB0", "stop_s": 0.03},
+        driver={"port": "/dev/ttyUSB0", "stop_s": 0.03, "answer_s": 0.1, "timeout_s": 0.25},
         emulator={**QUIET, "streaming": True},
         truth=wrench,
         within=WRENCH_WITHIN,
@@ -163,7 +163,7 @@ CASES = {
         saturates=True,
     ),
     "robotiq_ft300_registers": Case(
-        driver={"port": "/dev/ttyUSB0", "stop_s": 0.03},
+        driver={"port": "/dev/ttyUSB0", "stop_s": 0.03, "answer_s": 0.1, "timeout_s": 0.25},
         emulator=QUIET,
         truth=wrench,
         within=WRENCH_WITHIN,
@@ -207,6 +207,21 @@ CASES = {
         nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 115200 baud: no such port"),
         wrong=(({"unit": 10}, r"asked 3 times for its status: unit 9 does not answer"),),
         bits=0x0E,
+    ),
+    "ur_rtde": Case(
+        driver={"host": "192.0.2.1"},
+        emulator={**QUIET, "port": 0},
+        truth=motion,
+        within=(1e-9,) * 12,
+        samples=100,
+        counts=True,
+        nowhere=({"host": "127.0.0.1", "port": 9}, r"tcp 127.0.0.1:9: .*; check that it is on"),
+        wrong=(
+            ({"version": (3, 15, 0, 0)}, r"rate_hz is 500, a controller of version 3 sends at most 125 Hz"),
+        ),
+        derived=("device.current", "device.wrench", "device.temperature"),
+        axes=tuple(f"joint{i}" for i in range(1, 7)),
+        posture=(0.3, -1.2, 0.5, 0.1, -0.2, 0.7),
     ),
     "cia402": Case(
         driver={

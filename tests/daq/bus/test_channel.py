@@ -25,6 +25,7 @@ from heft.daq.bus import (
     private_endpoints,
 )
 from heft.daq.bus.channel import Channel
+from heft.daq.bus.keyring import Keyring
 from heft.daq.errors import BusError
 
 
@@ -38,6 +39,8 @@ async def test_a_free_port_becomes_a_number() -> None:
 
 
 async def test_bind_errors_say_what_to_do(tmp_path: Path) -> None:
+    keyring = Keyring(tmp_path / "keys")
+    keyring.new()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -47,7 +50,7 @@ async def test_bind_errors_say_what_to_do(tmp_path: Path) -> None:
         ):
             await Publisher(f"tcp://127.0.0.1:{port}").__aenter__()
     with pytest.raises(BusError, match="is not an address of this host; give"):
-        await Publisher("tcp://198.51.100.1:5555").__aenter__()
+        await Publisher("tcp://198.51.100.1:5555", keyring=keyring).__aenter__()
     with pytest.raises(BusError, match=r"there is no folder .*none; create it"):
         await Publisher(f"ipc://{tmp_path}/none/telemetry").__aenter__()
     with pytest.raises(BusError, match=r"cannot connect to tcp://\*:5555: name one host and one port"):

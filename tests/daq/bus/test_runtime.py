@@ -26,7 +26,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_endpoints_are_in_a_folder_of_this_user_alone(place: Path) -> None:
-    with private_endpoints(telemetry="tcp://*:0") as endpoints:
+    with private_endpoints(telemetry="tcp://127.0.0.1:0") as endpoints:
         assert endpoints.folder is not None
         assert endpoints.folder.parent == place
         assert Path(endpoints.control.address).parent == endpoints.folder

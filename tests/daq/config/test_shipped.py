@@ -46,6 +46,7 @@ def test_a_users_own_come_first(user: Path) -> None:
 def test_a_users_own_session_on_a_shipped_rig(user: Path) -> None:
     text = (CONFIGS / "sessions" / "panda_excitation.yaml").read_text(encoding="utf-8")
     own = user / "mine.yaml"
+    text = text.replace("design: ", "design: configs/sessions/")
     own.write_text(re.sub(r"(?m)^rig:.*$", "rig: configs/rigs/sim_panda.yaml", text), encoding="utf-8")
     assert load_session("mine.yaml").rig.path == CONFIGS / "rigs" / "sim_panda.yaml"
 

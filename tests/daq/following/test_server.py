@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import zmq
 
 from heft.daq import topics
 from heft.daq.bus import Endpoint, Subscriber
@@ -240,3 +243,90 @@ def test_where_followers_are_served(telemetry: str, following: str) -> None:
 def test_there_is_no_port_behind_the_last_one() -> None:
     with pytest.raises(BusError, match="65536 is above 65535"):
         _ = Endpoint.parse("tcp://127.0.0.1:65535").following
+
+
+def ask_plainly(endpoint: str, *parts: bytes) -> list[bytes] | None:
+    """A request by ZMQ alone; None where no answer comes."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.connect(endpoint)
+        socket.send_multipart([b"1", *parts])
+        return socket.recv_multipart() if socket.poll(5000) else None
+
+
+async def test_followers_do_not_depend_on_the_sessions_loop_nor_it_on_them(
+    source: Source, growing: Growing
+) -> None:
+    """They are answered while it stands still: what they cost is another thread's."""
+    source.begin(growing.path)
+    answers: list[list[bytes] | None] = []
+    asking = threading.Thread(
+        target=lambda: answers.append(ask_plainly(str(source.server.endpoint), b"describe", b"{}"))
+    )
+    asking.start()
+    asking.join()  # and the loop with it
+    assert answers[0] is not None
+    assert answers[0][1] == b"ok"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"[" + b"0," * 40_000 + b"0]",
+        b"[" * 50_000,
+        b'{"a":' * 40 + b"1" + b"}" * 40,
+        b"NaN",
+        b"1" * 5000,
+        b"\xff",
+    ],
+)
+async def test_json_without_bounds_is_refused(
+    source: Source, client: FollowClient, growing: Growing, payload: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    source.begin(growing.path)
+    answer = await asyncio.to_thread(ask_plainly, str(source.server.endpoint), b"describe", payload)
+    assert answer is not None
+    assert answer[1] == b"error"
+    assert b"cannot be read" in answer[2]
+    assert "Traceback" not in caplog.text
+    assert await client.describe()
+
+
+async def test_requests_of_one_connection_are_bounded(
+    source: Source, client: FollowClient, growing: Growing
+) -> None:
+    """Who asks without reading is refused, and may lose answers beyond the high-water mark; others are served."""
+    source.begin(growing.path)
+    text = json.dumps({"session": id_of(source), "follower": "greedy", "what": "progress"}).encode()
+
+    def flood() -> list[bytes]:
+        with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+            socket.setsockopt(zmq.LINGER, 0)
+            socket.connect(str(source.server.endpoint))
+            for number in range(200):
+                socket.send_multipart([b"%d" % number, b"tell", text, b"{}"])
+            answers = []
+            while len(answers) < 200 and socket.poll(2000):
+                answers.append(socket.recv_multipart()[1])
+            return answers
+
+    answers = await asyncio.to_thread(flood)
+    assert answers.count(b"error") > 100
+    assert await client.describe()
+
+
+async def test_nobody_waits_for_one_who_gets_on_byte_by_byte(
+    source: Source, client: FollowClient, growing: Growing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger that polls does not keep a session from ending, whatever he calls himself."""
+    monkeypatch.setattr(server_module, "SILENT_S", 0.5)
+    source.begin(growing.path)
+    growing.write(3)
+    ending = asyncio.create_task(source.end("done", "", {}))
+    async with asyncio.timeout(30.0):
+        for offset in itertools.count():
+            if ending.done():
+                break
+            await client.read(id_of(source), offset)
+            async with FollowClient(source.server.endpoint, f"stranger{offset}") as stranger:
+                await stranger.read(id_of(source), 0, 1)

@@ -9,6 +9,7 @@ from heft.daq.config.robot import JointConfig
 from heft.daq.config.session import WatchConfig
 from heft.daq.errors import SafetyStop
 from heft.daq.motion.watch import Watch
+from heft.daq.trajectory.limits import Brake
 from heft.drivers.block import Block, Validity
 from heft.drivers.coupling import Coupling
 from heft.drivers.errors import DeviceLost
@@ -26,6 +27,8 @@ MOTION = Stream(
     1000.0,
 )
 
+CURRENT = Stream("arm.current", tuple(Column(a, "current", "A") for a in AXES), 1000.0)
+
 
 def block(position: float = 0.0, velocity: float = 0.0, at_ms: int = 0, n: int = 5) -> Block:
     values = np.column_stack([np.full((n, 2), position), np.full((n, 2), velocity)])
@@ -39,7 +42,7 @@ def setpoints(position: float, at_ms: int = 0, n: int = 100) -> Setpoints:
 
 @pytest.fixture
 def watch() -> Watch:
-    watch = Watch(JOINTS, WatchConfig(tracking_error=0.1))
+    watch = Watch(JOINTS, WatchConfig(tracking_error=0.1), brakes=[Brake(np.arange(2), np.full(2, 5.0))])
     watch.expect([MOTION], 0)
     watch.armed = True
     return watch
@@ -54,6 +57,41 @@ def test_a_good_block_passes(watch: Watch) -> None:
 def test_position_outside_the_limits(watch: Watch) -> None:
     with pytest.raises(SafetyStop, match=r"a is at 1\.1000 rad, outside \[-1\.02.*check the trajectory"):
         watch.judge(block(position=1.1))
+
+
+def test_a_limit_is_foreseen(watch: Watch) -> None:
+    """At 2 rad/s a stop by 5 rad/s2 takes 0.6 s and 0.6 rad."""
+    watch.judge(block(position=0.35, velocity=2.0))
+    watch.judge(block(position=0.9, velocity=-2.0))  # away from it
+    with pytest.raises(
+        SafetyStop, match=r"a is at 0\.4500 rad and moves at 2\.000 rad/s: a stop ends at 1\.0500 rad"
+    ):
+        watch.judge(block(position=0.45, velocity=2.0))
+
+
+def current(value: float, at_ms: int, n: int = 5) -> Block:
+    values = np.column_stack([np.zeros(n), np.full(n, value)])
+    return Block(CURRENT, 0, (at_ms + np.arange(n)) * MS, values, np.zeros((n, 2), np.uint8))
+
+
+def test_torque_above_the_limit(watch: Watch) -> None:
+    watch.expect([CURRENT], 0)
+    for at_ms in range(0, 20, 5):
+        watch.judge(current(-12.0, at_ms))
+    with pytest.raises(
+        SafetyStop, match=r"b has needed 12 N m, above 11 N m for 0\.024 s; is the arm blocked"
+    ):
+        watch.judge(current(-12.0, 20))
+
+
+def test_a_peak_of_torque_is_none(watch: Watch) -> None:
+    watch.expect([CURRENT], 0)
+    for at_ms in range(0, 200, 10):
+        watch.judge(current(15.0, at_ms))
+        watch.judge(current(10.5, at_ms + 5))
+    watch.armed = False
+    for at_ms in range(200, 300, 5):
+        watch.judge(current(15.0, at_ms))
 
 
 def test_velocity_above_the_limit(watch: Watch) -> None:

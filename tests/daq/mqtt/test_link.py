@@ -217,3 +217,90 @@ async def test_a_link_leaves_a_broker_that_no_longer_answers(port) -> None:
             async with link:
                 await asyncio.sleep(0.1)
         assert not link.connected
+
+
+HUGE = str(10**310).encode()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b'{"event_id": "x", "ts": ' + HUGE + b"}",
+        b'{"event_id": "x", "ts": 1e999}',
+        b'{"event_id": "x", "ts": NaN}',
+        b"[" * 100_000,
+        b'{"event_id": "x", "ts": 1, "a": ' + b"[" * 60 + b"]" * 60 + b"}",
+        b'{"event_id": "' + b"x" * 5_000_000 + b'", "ts": 1}',
+        b'{"event_id": {"a": 1}, "ts": 1}',
+        b"\xff\xfe",
+    ],
+    ids=["big", "infinite", "nan", "deep", "nested", "long id", "no id", "no text"],
+)
+async def test_no_message_silences_the_link(broker, payload: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Any] = []
+    link = Link(broker.config, CELL, "payload")
+    link.hear(EVENTS, heard.append)
+    async with broker.client() as sender, broker.client() as watcher:
+        await watcher.subscribe(topics.online(CELL, "payload"), qos=1)
+        async with link:
+            await until(lambda: link.connected)
+            assert json.loads((await first(watcher)).payload)["online"] is True
+            await sender.publish(EVENTS, payload, qos=1)
+            await sender.publish(EVENTS, event("after"), qos=1)
+            await until(lambda: heard)
+            assert json.loads((await first(watcher)).payload)["refused"] == {"malformed": 1}
+    assert [e.event_id for e in heard] == ["after"]
+    assert "an event is not believed: malformed" in caplog.text
+
+
+async def test_a_handler_that_fails_and_a_link_that_fails_are_told_and_outlived(
+    broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+
+    def fail_first(event: Any) -> None:
+        heard.append(event)
+        if len(heard) == 1:
+            raise RuntimeError("cannot")
+
+    link = Link(broker.config, CELL, "payload")
+    link.hear(EVENTS, fail_first)
+    async with broker.client() as sender, link:
+        await until(lambda: link.connected)
+        for name in ("one", "two"):
+            await sender.publish(EVENTS, event(name), qos=1)
+        await until(lambda: len(heard) == 2)
+        assert "RuntimeError('cannot'); ignored" in caplog.text
+        listen, failed = Link._listen, []
+
+        async def fail_once(self: Link, client: aiomqtt.Client) -> None:
+            if not failed:
+                failed.append(True)
+                raise RuntimeError("wire")
+            await listen(self, client)
+
+        monkeypatch.setattr(Link, "_listen", fail_once)
+        link._client._client.socket().shutdown(socket.SHUT_RDWR)  # so that it listens anew
+        await until(lambda: failed)
+        await until(lambda: link.connected)
+        await sender.publish(EVENTS, event("three"), qos=1)
+        await until(lambda: len(heard) == 3)
+    assert "internal error: RuntimeError('wire'); connecting again" in caplog.text
+
+
+async def test_events_are_judged_by_utc_as_it_is_now(broker, caplog: pytest.LogCaptureFixture) -> None:
+    """A clock that was wrong by an hour at the start and has been corrected since."""
+    heard: list[Any] = []
+    wrong_s = [-3600.0]
+    link = Link(broker.config, CELL, "payload", utc_s=lambda: time.time() + wrong_s[0])
+    link.hear(EVENTS, heard.append)
+    async with broker.client() as sender, link:
+        await until(lambda: link.connected)
+        await sender.publish(EVENTS, event("early"), qos=1)
+        await until(lambda: link.refused.get("early"))
+        assert "early (1 so far); compare the clocks of both hosts" in caplog.text
+        wrong_s[0] = 0.0
+        await sender.publish(EVENTS, event("now"), qos=1)
+        await until(lambda: heard)
+    assert [e.event_id for e in heard] == ["now"]
+    assert abs(heard[0].age_s) < 60

@@ -124,7 +124,8 @@ async def serve(
             standby = Standby(config, clock=clock, endpoints=endpoints, armed=True, sinks=[states])
             streams = {stream.name: stream for stream in standby.streams}
             await process.begin(streams, true_hand(standby.rig.world.truth()), None)
-            link = Link(broker.config, CELL, "payload")
+            utc_s = lambda: (clock.now_ns() + clock.utc_offset_ns) * 1e-9  # noqa: E731 - the cell's own time
+            link = Link(broker.config, CELL, "payload", utc_s=utc_s)
             motions = (
                 WristMotions(standby, process, streams["gripper.state"], said.append) if detects else None
             )

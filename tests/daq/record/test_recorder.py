@@ -62,7 +62,7 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 def test_public_names() -> None:
-    assert heft.daq.record.__all__ == ["Recorder", "Writer"]
+    assert heft.daq.record.__all__ == ["LinkFrames", "Recorder", "Viewer", "Writer"]
     assert all(hasattr(heft.daq.record, name) for name in heft.daq.record.__all__)
 
 

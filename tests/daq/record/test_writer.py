@@ -70,8 +70,8 @@ def test_stock_reader_sees_every_message(written: tuple[Path, list[Block]]) -> N
     assert summary.statistics is not None
     assert summary.statistics.message_count == len(messages)
     assert summary.statistics.chunk_count == len(summary.chunk_indexes) > 10
-    assert summary.statistics.message_start_time == 1_000_000_000
-    assert summary.statistics.message_end_time == int(blocks[-1].host_ns[-1])
+    assert summary.statistics.message_start_time == 1_000_000_000 + 42  # UTC
+    assert summary.statistics.message_end_time == int(blocks[-1].host_ns[-1]) + 42
     counted = {summary.channels[i].topic: n for i, n in summary.statistics.channel_message_counts.items()}
     assert counted == counts
 

@@ -219,7 +219,7 @@ def test_a_foreign_mcap_is_named(tmp_path: Path, finished: bool) -> None:
             writer.finish()
         else:
             writer.flush()
-    with pytest.raises(RecordingError, match=r"without Heft's channels .*`Dataset.from_arrays`"):
+    with pytest.raises(RecordingError, match=r"without Heft's channels .*`heft import`"):
         Recording.open(path)
 
 

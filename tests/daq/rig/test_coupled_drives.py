@@ -32,15 +32,19 @@ def nodes(*joints: int) -> str:
 
 #: Two buses: the shoulder, and the wrist, whose motor 6 turns with joints 5 and 6.
 DRIVE = (
-    "kind: odrive_can, rate_hz: 100, feedback_hz: 100, input_mode: filter, watchdog_s: 0.5, timeout_s: 0.4"
+    "kind: odrive_can, rate_hz: 50, feedback_hz: 50, input_mode: filter, "
+    "watchdog_s: 0.5, timeout_s: 0.4, catch_up: 10"
 )
-EMULATED = "interface: virtual, servo_hz: 500, watchdog_timeout: 0.5, bandwidth_hz: 10"
+EMULATED = (
+    "interface: virtual, servo_hz: 500, encoder_rate_ms: 20, iq_rate_ms: 20, "
+    "watchdog_timeout: 0.5, bandwidth_hz: 10"
+)
 RIG = f"""
 name: bench
 robot: {CONFIGS / "robots" / "tx40.yaml"}
 simulation:
   model: {CONFIGS / "robots" / "tx40_plant.xml"}
-  step_s: 0.002
+  step_s: 0.004
   posture: {POSTURE}
 devices:
   shoulder: {{{DRIVE}, channel: can0, joints: [joint1, joint2, joint3], axes: {{{axes(1, 2, 3)}}}}}

@@ -31,7 +31,7 @@ robot: {ROBOT}
 simulation:
   posture: [0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0]
 devices:
-  wrist: {{kind: ati_rdt, host: 192.0.2.1}}
+  wrist: {{kind: ati_rdt, measure_s: 0.05, host: 192.0.2.1}}
   encoder: {{kind: amt21, port: /dev/ttyUSB0, rate_hz: 100, encoders: {{joint4: {{}}}}}}
   gripper: {{kind: robotiq_2f, port: /dev/ttyUSB1}}
 emulation:
@@ -79,8 +79,9 @@ async def test_faults_on_the_wire_come_from_the_file(rig_file):
     )
     async with Rig(load_rig(path), RealClock()) as rig:
         findings = {finding.device: finding for finding in await probe(rig, 0.3)}
-    assert findings["wrist"].counters.lost > 0
-    assert findings["encoder"].counters.lost == 0
+    lost = {name: f.counters.lost / (f.counters.lost + f.counters.received) for name, f in findings.items()}
+    assert lost["wrist"] > 0.1
+    assert lost["encoder"] < 0.1  # some, where the host is too busy to ask in time
 
 
 async def test_a_cancelled_rig_leaves_nothing(rig_file):
@@ -150,7 +151,7 @@ def test_probe_prints_one_table(rig_file, capsys):
 
 def test_probe_as_json(rig_file, capsys):
     assert main(["devices", "probe", str(rig_file()), "--seconds", "0.3", "--json"]) == ExitCode.DONE
-    (wrist, encoder, _) = json.loads(capsys.readouterr().out)
+    (wrist, encoder, _) = json.loads(capsys.readouterr().out)["devices"]
     assert wrist["identity"]["serial"] == "FT00001"
     assert encoder["streams"][0]["value"] == [pytest.approx(1.8, abs=1e-3)]
 
@@ -185,6 +186,9 @@ def emulate(*arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # also from a job in a shell's background
     )
 
 

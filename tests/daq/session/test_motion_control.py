@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ from heft.daq.bus import ControlClient, private_endpoints, setpoint_codec
 from heft.daq.bus.endpoint import Endpoint
 from heft.daq.clock import ManualClock, RealClock
 from heft.daq.errors import RemoteError
+from heft.daq.motion.judge import SetpointJudge
 from heft.daq.motion.state import State
 from heft.daq.session.motion_control import MotionControl
+from heft.daq.trajectory.limits import Limits
 from heft.daq.trajectory.trajectory import Trajectory
 from heft.drivers.setpoints import Setpoints
 
@@ -35,6 +37,9 @@ class Arm:
         self.played.append(chunk)
 
 
+LIMITS = Limits(("joint1",), *(np.full(1, bound) for bound in (-1.0, 1.0, 1.0, 1.0)))
+
+
 def rest(seconds: float) -> Trajectory:
     still = np.zeros((round(seconds * 100) + 1, 1))
     return Trajectory(("joint1",), 100.0, still, still, still)
@@ -47,6 +52,7 @@ class Stand:
     endpoint: Endpoint
     state: State = State.MOVING
     sent: list[Setpoints] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
 
 @asynccontextmanager
@@ -60,7 +66,12 @@ async def stand(clock: Any = None, before: Callable[[], None] = lambda: None) ->
             clock or RealClock(20.0),
             endpoints.control,
             state=lambda: made[0].state,
+            judge=SetpointJudge(LIMITS, 100.0),
             on_sent=lambda chunk: made[0].sent.append(chunk),
+            on_refused=lambda exc: made[0].refused.append(str(exc)),
+            on_paused=lambda t_ns: setattr(made[0], "state", State.PAUSED),
+            on_resumed=lambda t_ns: setattr(made[0], "state", State.MOVING),
+            pausable=True,
             before=before,
         )
         made.append(Stand(control, arm, endpoints.control))
@@ -85,8 +96,21 @@ async def test_another_client_may_send_during_a_motion_and_at_no_other_time() ->
         playing = asyncio.create_task(bench.control.play(rest(1.0)))
         while not bench.sent:  # noqa: ASYNC110 - the first chunk leaves at once
             await asyncio.sleep(0.001)
-        await other.request("play", *setpoint_codec.encode(chunk))
-        assert bench.arm.played[-1].host_ns[0] == 0
+        played = len(bench.arm.played)
+        with pytest.raises(RemoteError, match="before the last that was sent; keep their order"):
+            await other.request("play", *setpoint_codec.encode(chunk))
+        after = replace(chunk, sequence=10, host_ns=chunk.host_ns + bench.sent[-1].host_ns[-1] + 10_000_000)
+        for value, why in (
+            (np.nan, "joint1 is nan"),
+            (0.5, "joint1: velocity 50 rad/s"),
+        ):  # a jump of half a radian
+            wrong = replace(after, position=after.position + value)
+            with pytest.raises(RemoteError, match=why):
+                await other.request("play", *setpoint_codec.encode(wrong))
+        assert len(bench.arm.played) == played  # nothing of it
+        assert len(bench.refused) == 3  # and the motion is ended each time
+        await other.request("play", *setpoint_codec.encode(after))
+        assert bench.arm.played[-1].sequence == 10
         playing.cancel()
         await asyncio.gather(playing, return_exceptions=True)
         with pytest.raises(RemoteError, match="setpoints refused: the motion has ended or was interrupted"):

@@ -16,11 +16,10 @@ from heft.daq.clock import SimulatedClock
 from heft.daq.config.rig import load_rig
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.errors import CheckError
-from heft.daq.motion.plan import limits_of
 from heft.daq.motion.state import State
 from heft.daq.session.sink import Sink
 from heft.daq.session.standby import Standby
-from heft.daq.trajectory.checks import limit_checks, run_checks
+from heft.daq.trajectory.checks import check_motion
 from heft.daq.trajectory.wrist import wrist_excitation
 from heft.drivers.block import Block
 from heft.drivers.errors import CommandError
@@ -85,7 +84,7 @@ async def stand_by(armed: bool, work: Any, witness: Witness | None = None) -> tu
 
 
 def excitation(standby: Standby) -> Any:
-    limits = limits_of(standby.config.robot.joints)
+    limits = standby.config.limits
     return lambda here: wrist_excitation(limits, here, rate_hz=1000.0, seconds=2.0)
 
 
@@ -242,10 +241,10 @@ def _remembered(standing: list[Standby], run: Any) -> Any:
 
 @pytest.mark.parametrize("j6", [-1.6, -1.2, 0.0, 1.59])
 def test_the_wrist_motion_keeps_to_the_limits_everywhere(j6: float) -> None:
-    limits = limits_of(load_rig(RIG).robot.joints)
+    limits = load_rig(RIG).limits
     here = np.array([0.0, -0.5, 0.0, 1.8, -1.8, j6, 0.0])
     motion = wrist_excitation(limits, here, rate_hz=1000.0)
-    run_checks(motion, limit_checks(limits))
+    check_motion(motion, limits)
     assert motion.begins_at_rest
     assert motion.ends_at_rest
     assert np.array_equal(motion.position[0], here)

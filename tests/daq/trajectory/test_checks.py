@@ -10,6 +10,7 @@ import pytest
 
 from heft.daq.errors import CheckError
 from heft.daq.trajectory import Limits, Trajectory, limit_checks, minimum_jerk, run_checks
+from heft.daq.trajectory.checks import check_motion
 
 AXES = ("shoulder", "elbow")
 LIMITS = Limits(
@@ -29,7 +30,7 @@ def move(end: tuple[float, float], velocity: float = 0.4, acceleration: float = 
 
 def fails(trajectory: Trajectory) -> CheckError:
     with pytest.raises(CheckError) as info:
-        run_checks(trajectory, limit_checks(LIMITS))
+        check_motion(trajectory, LIMITS)
     return info.value
 
 

@@ -141,5 +141,5 @@ def test_bad_arguments_are_named() -> None:
         FourierSeries(np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(2), -1.0)
     with pytest.raises(ValueError, match="7 axes, but 2 are named"):
         fourier(TABLE_5, seconds=20.0, blend_s=2.0, rate_hz=RATE_HZ, axes=("a", "b"))
-    with pytest.raises(ValueError, match="blend_s is 0"):
-        fourier(TABLE_5, seconds=20.0, blend_s=0.0, rate_hz=RATE_HZ, axes=AXES)
+    with pytest.raises(ValueError, match="blend_s is -1"):
+        fourier(TABLE_5, seconds=20.0, blend_s=-1.0, rate_hz=RATE_HZ, axes=AXES)

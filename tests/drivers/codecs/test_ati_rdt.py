@@ -141,7 +141,9 @@ def test_what_cannot_be_asked_or_read(call):
 def page(**changes: str) -> bytes:
     fields = {
         "prodname": "Net F/T",
-        "setserial": "FT12345",
+        "cfgcalsn": "FT12345",
+        "mfgdigsn": "LOT2821",
+        "mfgdigver": "2.2.59",
         "cfgcpf": "1000000",
         "cfgcpt": "1000000",
         "scfgfu": "N",
@@ -154,7 +156,7 @@ def page(**changes: str) -> bytes:
 
 
 def test_page():
-    assert Page.decode(page()) == Page(1e-6, 1e-6, "Net F/T", "FT12345", "", 1000.0)
+    assert Page.decode(page()) == Page(1e-6, 1e-6, "Net F/T", ("FT12345", "LOT2821"), "2.2.59", 1000.0)
     foreign = Page.decode(page(cfgcpf="1000", cfgcpt="10", scfgfu="kN", scfgtu="N-mm", comrdtrate="absent"))
     assert (foreign.force_scale, foreign.torque_scale, foreign.rate_hz) == (1.0, 1e-4, None)
     pounds = Page.decode(page(scfgfu="lbf", scfgtu="lbf-in"))
@@ -162,9 +164,32 @@ def test_page():
     assert pounds.torque_scale == pytest.approx(4.44822e-6 * 0.0254)
 
 
+def test_pages_of_the_net_box_and_of_the_axia_name_their_rates_otherwise():
+    net_box = Page.decode(
+        page(runrate="7000", cfgtfx="0;0;132.710;0;0;0", setuserfilter="3", comrdte="Disabled")
+    )
+    assert (net_box.rate_hz, net_box.internal_hz, net_box.filter, net_box.streams) == (
+        1000.0,
+        7000.0,
+        3,
+        False,
+    )
+    assert net_box.transform == (0.0, 0.0, 132.71, 0.0, 0.0, 0.0)
+    axia = Page.decode(page(comrdtrate="absent", commrdtrate="500", setrate="7912", scfgtu="kg-cm"))
+    assert (axia.rate_hz, axia.internal_hz, axia.transform) == (500.0, 7912.0, None)
+    assert axia.torque_scale == pytest.approx(0.0980665e-6)
+
+
 @pytest.mark.parametrize(
     "changes",
-    [{"cfgcpf": "absent"}, {"cfgcpt": "0"}, {"cfgcpf": "many"}, {"scfgfu": "stone"}, {"cfgcpf": "nan"}],
+    [
+        {"cfgcpf": "absent"},
+        {"cfgcpt": "0"},
+        {"cfgcpf": "many"},
+        {"scfgfu": "stone"},
+        {"cfgcpf": "nan"},
+        {"cfgtfx": "a;b"},
+    ],
 )
 def test_page_that_says_nothing_usable(changes):
     with pytest.raises(ProtocolError, match=r"netftapi2\.xml"):

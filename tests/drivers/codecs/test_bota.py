@@ -168,7 +168,7 @@ def test_commands():
     "call",
     [
         lambda: bota.communication(baud=19200),
-        lambda: bota.filters(sinc=0),
+        lambda: bota.filters(sinc=63),
         lambda: bota.Sample(0, (1e39,) * 6, 0, 0.0).encode(),
         lambda: bota.Sample(0, (1.0,) * 5, 0, 0.0).encode(),
         lambda: bota.Sample(-1, (1.0,) * 6, 0, 0.0).encode(),

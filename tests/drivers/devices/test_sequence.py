@@ -169,3 +169,17 @@ def test_times_never_go_back(n):
         ends = np.unique(rng.integers(fed - length + 1, fed + 1, 3))
         seen += line.of([Chunk(bytes(length), k * 5 * MS)], ends, fed).tolist()
     assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_a_counter_that_means_nothing_leaves_the_count_right(batch: int) -> None:
+    """Random numbers, in bursts: as many samples as the time says, give or take one burst."""
+    rng, counters = np.random.default_rng(3), Counters()
+    sequence = CounterSequence(32, 1, 1000.0, counters)
+    last = 0
+    for k in range(400):
+        host_ns = np.full(batch, k * batch * 1_000_000, dtype=np.int64)
+        placed = sequence.place(rng.integers(0, 1 << 32, batch), host_ns)
+        last = int(placed.sequence[-1]) if len(placed.sequence) else last
+    assert abs(last - 400 * batch) <= 2 * batch
+    assert counters.lost <= 2 * batch

@@ -30,7 +30,7 @@ async def read(driver, samples):
 
 
 async def test_bota_as_it_is_set_must_be_as_the_file_says(emulated, driver):
-    async with emulated("bota_serial", sinc=512) as sensor:
+    async with emulated("bota_serial", sinc=512, boot_s=0.02) as sensor:
         options = {"port": "x", "configure": False}
         with pytest.raises(
             ConnectError, match=r"sends every 10000 us, but sinc 64 means 1250 us; correct sinc"
@@ -42,7 +42,7 @@ async def test_bota_as_it_is_set_must_be_as_the_file_says(emulated, driver):
 
 async def test_bota_without_acknowledgement(emulated, driver):
     async with (
-        emulated("bota_serial", acknowledges=False, runs=False) as sensor,
+        emulated("bota_serial", acknowledges=False, runs=False, boot_s=0.1) as sensor,
         driver("bota_serial", sensor, port="x", configure_wait_s=0.02) as wrist,
     ):
         blocks = await read(wrist, 200)
@@ -51,16 +51,43 @@ async def test_bota_without_acknowledgement(emulated, driver):
     assert temperature[0].stream.rate_hz == pytest.approx(20.0)
 
 
+async def test_bota_that_restarts_when_its_port_is_opened(emulated, driver):
+    """As real ones do: whoever asks at once, and gives up a second later, never hears from it."""
+    async with (
+        emulated("bota_serial", boot_s=1.4) as sensor,
+        driver("bota_serial", sensor, port="x", configure_wait_s=0.1) as wrist,
+    ):
+        assert sum(map(len, await read(wrist, 50))) >= 50
+
+
+async def test_bota_reports_what_its_load_does_to_it(emulated, driver, bench):
+    """The force of a weight on a SensONE points down (force_torque_tools, pull request 18)."""
+    async with (
+        emulated("bota_serial", boot_s=0.02) as sensor,
+        driver("bota_serial", sensor, port="x", configure_wait_s=0.1) as wrist,
+    ):
+        (block, *_) = await read(wrist, 1)
+    truth = bench.wrench(np.array([bench.now()]), 0.0)[0]
+    assert block.values[0, :3] == pytest.approx(-truth[:3], abs=3.0)
+    assert block.si[0, :3] == pytest.approx(truth[:3], abs=3.0)
+
+
+@pytest.mark.parametrize("sinc", [63, 2049])
+def test_bota_takes_only_filters_that_the_maker_allows(driver, sinc):
+    with pytest.raises(ValueError, match="sinc"):
+        driver("bota_serial", port="x", sinc=sinc)
+
+
 def test_bota_rate_that_the_line_cannot_carry(driver):
     with pytest.raises(OptionError, match=r"device: sinc 64 makes 800 frames/s, but 115200 baud carry 311"):
         driver("bota_serial", port="x", baud=115200)
 
 
 async def test_bota_that_says_nothing(emulated, driver, bench):
-    async with emulated("bota_serial") as sensor:
+    async with emulated("bota_serial", boot_s=0.0) as sensor:
         bench.inject(Silence(device="device"))
         with pytest.raises(ConnectError, match=r"no byte within 1 s of the start; check its cable and power"):
-            await driver("bota_serial", sensor, port="x", configure=False).__aenter__()
+            await driver("bota_serial", sensor, port="x", configure=False, boot_s=0.1).__aenter__()
 
 
 # -- AMT21 -------------------------------------------------------------------------------------------------------------
@@ -207,7 +234,34 @@ async def test_gripper_on_a_bad_line_still_grips(emulated, driver, bench):
         for _ in range(20):
             await read(gripper, 1)
         assert gripper.held
-        assert np.isclose(fingers._position(bench.now()), 75)
+        assert np.isclose(fingers._position(bench.now()), round(230 - 217 * 0.06 / 0.085))
+
+
+async def test_fingers_that_are_shut_read_zero(emulated, driver):
+    """A 2F-85 counts from 13 to 230, and never to 255."""
+    async with (
+        emulated("robotiq_2f", activation_s=0.05) as fingers,
+        driver("robotiq_2f", fingers, port="x", speed=255, answer_s=0.2) as gripper,
+    ):
+        await gripper.grip()
+        (shut, *_) = await read(gripper, 1)
+        await gripper.release()
+        (wide, *_) = await read(gripper, 1)
+    assert (shut.values[0, 0], wide.values[0, 0]) == (230, 13)
+    assert shut.si[0, 0] == pytest.approx(0.0, abs=1e-9)
+    assert wide.si[0, 0] == pytest.approx(0.085)
+
+
+async def test_ft300_tells_letters_and_a_number(emulated, driver):
+    async with (
+        emulated("robotiq_ft300", letters="FTS", serial=123_456) as sensor,
+        driver("robotiq_ft300", sensor, port="x", stop_s=0.03) as wrist,
+    ):
+        assert wrist.identity.serial == "FTS-123456"
+        assert wrist.options.answer_s == 0.4
+    async with emulated("robotiq_ft300", firmware="GC") as other:
+        with pytest.raises(ConnectError, match=r"register 500 is 0x4743, which begins with no F"):
+            await driver("robotiq_ft300", other, port="x", stop_s=0.03).__aenter__()
 
 
 # -- a host that stalls ------------------------------------------------------------------------------------------------
@@ -221,8 +275,9 @@ async def test_a_host_that_stalls_for_longer_than_the_timeout_loses_no_device(em
         "robotiq_2f": {"answer_s": 0.05},
         "amt21": {"encoders": {"joint1": {}}},
     }[kind]
+    boot = {"boot_s": 0.02} if kind == "bota_serial" else {}
     async with (
-        emulated(kind) as device,
+        emulated(kind, **boot) as device,
         driver(kind, device, port="x", timeout_s=0.1, **options) as reader,
     ):
         async for block in reader:

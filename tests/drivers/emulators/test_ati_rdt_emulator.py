@@ -122,7 +122,7 @@ async def test_the_page_tells_scales_and_units(emulated):
                 return body
 
         text = (await asyncio.to_thread(get, "/netftapi2.xml")).decode()
-        for piece in ("<cfgcpf>1000000</cfgcpf>", "<scfgfu>lbf</scfgfu>", "<setserial>FT12345</setserial>"):
+        for piece in ("<cfgcpf>1000000</cfgcpf>", "<scfgfu>lbf</scfgfu>", "<cfgcalsn>FT12345</cfgcalsn>"):
             assert piece in text
         with pytest.raises(urllib.error.HTTPError, match="404") as refused:
             await asyncio.to_thread(get, "/other")

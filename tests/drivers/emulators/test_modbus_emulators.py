@@ -66,25 +66,25 @@ async def test_pymodbus_activates_grips_and_releases(emulated, bench):
         assert (await status(peer))["gOBJ"] == 0, "moving"
         held = await until(peer, gOBJ=2)
         assert held["gPR"] == 255
-        assert held["gPO"] == round(255 * (1 - 0.06 / 0.085))
+        assert held["gPO"] == round(230 - (230 - 13) * 0.06 / 0.085)
         assert held["gCU"] == 40
         bench.now()
         weight = np.linalg.norm(bench.wrench(np.array([0.0]), 0.0)[0][:3]) - np.linalg.norm(before[:3])
         assert weight == pytest.approx(0.53 * 9.81), "the plant carries it"
         gripper.slip()
-        assert (await until(peer, gOBJ=3))["gPO"] == 255, "dropped: closed on nothing"
+        assert (await until(peer, gOBJ=3))["gPO"] == 230, "dropped: closed on nothing"
         await peer.write_registers(0x03E8, [0x0900, 0x0000, 0xFFFF], device_id=9)
-        assert (await until(peer, gOBJ=3, gPR=0))["gPO"] == 0
+        assert (await until(peer, gOBJ=3, gPR=0))["gPO"] == 13
 
 
 async def test_pymodbus_reads_the_ft300(emulated, bench, quiet):
-    async with emulated("robotiq_ft300", serial="FT-12345", **quiet) as sensor, client(sensor, 19200) as peer:
+    async with emulated("robotiq_ft300", serial=70001, **quiet) as sensor, client(sensor, 19200) as peer:
         answer = await peer.read_holding_registers(180, count=6, device_id=9)
         counts = np.array(answer.registers, dtype=np.uint16).astype(np.int16)
         truth = bench.wrench(np.array([bench.now()]), 0.0)[0]
         assert counts * np.repeat([0.01, 0.001], 3) == pytest.approx(truth, abs=0.1)
         number = (await peer.read_holding_registers(510, count=4, device_id=9)).registers
-        assert b"".join(r.to_bytes(2, "big") for r in number) == b"FT-12345"
+        assert b"".join(r.to_bytes(2, "big") for r in number) == b"FTS\0" + (70001).to_bytes(4, "big")
         refused = await peer.read_holding_registers(7, count=1, device_id=9)
         assert refused.isError()
         assert refused.exception_code == 2

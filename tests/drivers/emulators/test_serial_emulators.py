@@ -86,7 +86,7 @@ def test_decoders_read_the_golden_bytes():
 
 
 async def test_bota_streams_is_configured_and_streams_again(emulated, bench, host, quiet):
-    async with emulated("bota_serial", **quiet) as sensor:
+    async with emulated("bota_serial", boot_s=0.0, **quiet) as sensor:
         line = host(sensor, 460800)
         frames = bota_frames(await line.read(37 * 5))
         assert {b[2] - a[2] for a, b in pairwise(frames)} == {10_000}, "sinc 512 is 100 Hz"
@@ -98,16 +98,27 @@ async def test_bota_streams_is_configured_and_streams_again(emulated, bench, hos
         assert (await line.read(9)).strip() == b"r,0,f,0"
         assert not await line.read(1, 0.05), "it streams in configuration mode"
         line.write(b"R")
-        frames = bota_frames(await line.read(37 * 20))
+        answer = await line.read(37 * 20)
+        assert answer.startswith(b"r,0,R,0")
+        frames = bota_frames(answer)
     assert {b[2] - a[2] for a, b in pairwise(frames)} == {1250}, "sinc 64 is 800 Hz"
     truth = bench.wrench(np.array([bench.now()]), 0.0)[0]
-    assert frames[-1][1] == pytest.approx(truth, abs=0.1)
+    assert frames[-1][1] == pytest.approx(-truth, abs=0.1), "it reports what its load does to it"
     assert frames[-1][0] == 0
     assert frames[-1][3] == 27.0
 
 
+async def test_bota_restarts_when_its_port_is_opened(emulated, host):
+    async with emulated("bota_serial", boot_s=0.3) as sensor:
+        line = host(sensor, 460800)
+        line.write(b"C")  # it is deaf while it starts
+        data = await line.read(200, 2.0)
+        assert data.startswith(b"App Init")
+        assert bota_frames(data)
+
+
 async def test_a_wrong_baud_rate_gives_garbage(emulated, host):
-    async with emulated("bota_serial") as sensor:
+    async with emulated("bota_serial", boot_s=0.0) as sensor:
         line = host(sensor, 115200)
         data = await line.read(37 * 5)
         assert len(data) > 100

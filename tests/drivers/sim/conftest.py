@@ -155,10 +155,10 @@ def wam() -> SimRobot:
 
 @pytest.fixture
 def bench(wam: SimRobot) -> Callable[..., Bench]:
-    """A maker of benches, with the WAM unless another robot is named."""
+    """A maker of benches, with the WAM unless another robot is named or given."""
 
-    def make(robot: str | None = None, **keywords: Any) -> Bench:
-        return Bench(wam if robot is None else sim_robot(robot), **keywords)
+    def make(robot: SimRobot | str | None = None, **keywords: Any) -> Bench:
+        return Bench(sim_robot(robot) if isinstance(robot, str) else robot or wam, **keywords)
 
     return make
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from heft.drivers.errors import CommandError, DeviceFault, UnderrunError
+from heft.drivers.errors import CommandError, DeviceFault, RestError, UnderrunError
 from heft.drivers.plant.faults import DriveFault
 from heft.drivers.setpoints import Setpoints
 
@@ -272,3 +273,69 @@ async def test_what_it_refuses(arm_bench: Make, swing: Make) -> None:
 
     b = await arm_bench().run(script)
     assert not b.errors
+
+
+@pytest.mark.parametrize("acceleration", [1.0, 2.0, 4.0, 20.0])
+async def test_hold_waits_until_the_arm_stands(
+    arm_bench: Make, wam: Any, swing: Make, acceleration: float
+) -> None:
+    slow = replace(wam, joints=tuple(replace(j, acceleration=acceleration) for j in wam.joints))
+
+    async def script(b: Any) -> None:
+        await b.arm.arm()
+        await b.follow(swing(START, 0.45, 0.55, hz=0.6), last=False, ahead_s=0.1)
+        assert speed(b) > 1.5
+        bound_s, begin = b.arm.rest_bound_s, b.clock.now_ns()
+        await b.arm.hold()
+        assert (b.clock.now_ns() - begin) * 1e-9 < bound_s
+        assert b.arm.holding
+        assert speed(b) < 0.01
+        await b.arm.disarm()
+        assert not b.arm.holding
+
+    b = await arm_bench(robot=slow).run(script)
+    assert not b.errors
+
+
+async def test_drives_without_brakes_go_on_holding(arm_bench: Make) -> None:
+    async def script(b: Any) -> None:
+        await b.arm.arm()
+        await b.sleep(0.3)
+        await b.arm.disarm()
+        assert b.arm.holding
+        await b.sleep(0.5)
+        np.testing.assert_allclose(b.world.present()[0], START, atol=0.01)
+
+    await arm_bench({"brake": False}).run(script)
+
+
+async def test_without_brakes_an_arm_falls_where_the_operator_said_so(arm_bench: Make) -> None:
+    async def script(b: Any) -> None:
+        await b.sleep(0.2)
+        np.testing.assert_array_equal(
+            b.world.present()[0], START
+        )  # before it is armed it lies where it was put
+        await b.arm.arm()
+        await b.sleep(0.2)
+        await b.arm.disarm()
+        assert not b.arm.holding
+        await b.sleep(0.5)
+        assert np.abs(b.world.present()[0] - START).max() > 0.1
+
+    await arm_bench({"brake": False, "off_without_brake": "it lies in its cradle"}).run(script)
+
+
+async def test_a_stop_that_fails_says_so(
+    arm_bench: Make, swing: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(b: Any) -> None:
+        await b.arm.arm()
+        await b.follow(swing(START, 0.45, 0.55, hz=0.6), last=False, ahead_s=0.1)
+        monkeypatch.setattr(b.arm, "_at_rest", lambda: False)
+        with pytest.raises(RestError, match=r"arm: not at rest 1\.\d+ s after the stop began"):
+            await b.arm.hold()
+        assert not b.arm.holding
+        with pytest.raises(RestError, match="the brakes stop it"):
+            await b.arm.disarm()
+
+    await arm_bench().run(script)

@@ -10,6 +10,7 @@ import pytest
 
 from heft.daq.clock import RealClock
 from heft.drivers.errors import ConnectError, DeviceLost
+from heft.drivers.transports.throttle import Throttle
 from heft.drivers.transports.transport import Datagram
 from heft.drivers.transports.udp import UdpLink
 
@@ -130,3 +131,36 @@ async def test_more_than_a_datagram_holds(clock: RealClock) -> None:
     async with UdpLink("wrist", clock, remote=("127.0.0.1", 9)) as link:
         with pytest.raises(ValueError, match="wrist: 70000 bytes do not fit a datagram"):
             await link.send(bytes(70_000))
+
+
+async def test_a_flood_of_long_datagrams_is_refused_and_the_loop_goes_on() -> None:
+    """Size, number at one wake-up and rate are bounded; what is the device's comes through."""
+    clock = RealClock()
+    async with UdpLink("wrist", clock, remote=None, local=("127.0.0.1", 0)) as link:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for _ in range(50):
+                stranger.sendto(bytes(60_000), link.address)
+            stranger.sendto(b"word", link.address)
+            arrived = await link.receive()
+            assert [d.data for d in arrived] == [b"word"]
+        assert link.refused > 0
+
+
+async def test_more_than_a_device_can_send_is_left_to_the_kernel() -> None:
+    clock = ManualClock()
+    throttle = Throttle(clock, 100.0)
+    assert throttle.room(64) == 25  # a quarter of a second's worth
+    throttle.take(25)
+    assert throttle.room(64) == 0
+    assert throttle.throttled == 1
+    clock.now += 100_000_000
+    assert throttle.room(64) == 10
+
+
+class ManualClock:
+    """Time that stands."""
+
+    now = 0
+
+    def now_ns(self) -> int:
+        return self.now

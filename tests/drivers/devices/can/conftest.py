@@ -204,9 +204,11 @@ def stand(kind: str, steady_clock: Callable[[], RealClock]) -> Callable[..., Any
     """Puts a driver and its emulator on the bench; options besides those of the kind."""
 
     @asynccontextmanager
-    async def make(emulator: Mapping[str, Any] | None = None, **options: Any) -> AsyncIterator[Stand]:
+    async def make(
+        emulator: Mapping[str, Any] | None = None, *, weight: float = 0.0, **options: Any
+    ) -> AsyncIterator[Stand]:
         clock = steady_clock()
-        plant = Bench(clock, axes=AXES, posture=np.array(POSTURE))
+        plant = Bench(clock, axes=AXES, posture=np.array(POSTURE), weight=weight)
         model = registry.emulator_options(kind)
         chosen = model.model_validate(
             {"interface": "virtual", "bandwidth_hz": 8.0, **KINDS[kind].emulator, **(emulator or {})}

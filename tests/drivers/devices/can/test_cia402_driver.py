@@ -99,6 +99,48 @@ async def test_a_drive_without_the_mode_is_refused(stand):
             pass
 
 
+def as_torque(words):
+    """Options of driver and emulator for identification from torque, with a drive that has no 6075, 6078, 608F,
+    6091.
+    """
+    axes = {
+        joint: {**{k: v for k, v in axis.items() if k != "rated_current"}, "rated_torque": 2.0, "gear": 10.0}
+        for joint, axis in words.driver["axes"].items()
+    }
+    nodes = tuple({**node, "rated_torque": 2.0, "gear": 10.0} for node in words.emulator["nodes"])
+    return axes, nodes
+
+
+@pytest.mark.parametrize("steps", [1000, 1_000_000])
+async def test_a_drive_without_current_objects_is_read_by_its_torque(stand, words, steps):
+    """As an EPOS4: no 6075, 6078, 608F, 6091, 6092. In which steps its 6076 counts is not settled: both are taken."""
+    axes, nodes = as_torque(words)
+    emulator = {"nodes": nodes, "without": (0x6075, 0x6078, 0x608F, 0x6091), "torque_steps": steps}
+    async with stand(emulator, axes=axes, effort="torque") as bench:
+        await bench.until(lambda: bool(bench.blocks["arm.torque"]))
+
+
+async def test_bit_30_stays_set_where_the_drive_demands_it(stand):
+    async with stand({"without_remote": True}) as bench:
+        await bench.until(lambda: bool(bench.blocks["arm.motion"]))
+
+
+async def test_mappings_that_cannot_be_written_may_be_right(stand, words):
+    axes, nodes = as_torque(words)
+    async with stand({"nodes": nodes, "fixed_pdos": True}, axes=axes, effort="torque") as bench:
+        await bench.until(lambda: bool(bench.blocks["arm.torque"]))
+    with pytest.raises(ConnectError, match=r"needed to map TPDO1"):
+        async with stand({"fixed_pdos": True}):
+            pass
+
+
+@pytest.mark.parametrize("homed", [True, False])
+async def test_a_bit_of_the_statusword_may_tell_that_it_is_homed(stand, homed):
+    async with stand({"referenced_bit": 15, "referenced": homed}, referenced_bit=15) as bench:
+        assert (bench.arm.unreferenced == {}) == homed
+        assert all("bit 15" in why for why in bench.arm.unreferenced.values())
+
+
 async def test_the_scale_need_not_be_verified(stand, words):
     axes = {**words.driver["axes"], "joint1": {**words.driver["axes"]["joint1"], "counts_per_turn": 1000}}
     async with stand(axes=axes, verify_scale=False) as bench:

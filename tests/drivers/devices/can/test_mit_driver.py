@@ -114,3 +114,58 @@ async def test_a_range_of_ones_own(stand):
     ):
         async with stand({"motors": motors}, axes=MIXED, without_watchdog=OVERRIDE):
             pass
+
+
+def ak(**more):
+    """One AK80-9 and one Damiao motor."""
+    return {
+        "joint1": {"model": "AK80-9", "motor": 1, "kp": 100, "kd": 2, **more},
+        "joint2": {
+            "model": "DM8009",
+            "motor": 2,
+            "reply": 0x12,
+            "direction": -1,
+            "zero": 0.5,
+            "kp": 100,
+            "kd": 5,
+        },
+    }
+
+
+AK_MOTORS = ({"model": "AK80-9", "motor": 1}, {"model": "DM8009", "motor": 2, "direction": -1, "zero": 0.5})
+ALONE = {"without_watchdog": "an emulated motor moves nothing"}
+
+
+async def test_an_ak80_9_reports_a_third_too_much(stand):
+    """True torque is 0.746 of it (TMotorCANControl): masses would come out a third too high."""
+    async with stand({"motors": AK_MOTORS}, axes=ak(), weight=2.0, **ALONE) as bench:
+        await bench.arm.arm()
+        await bench.sleep(1.0)
+        torque = bench.si("torque")[-20:, 0].mean()
+        truth = bench.plant.mean_torque(np.array([bench.plant.now() - 0.1]), 0.1)[0, 0]
+        assert torque == pytest.approx(truth, abs=0.05)
+        assert abs(truth) > 0.5
+        scale = bench.arm.streams[1].columns[0].scale
+        assert scale == pytest.approx(36 / 4095 * 0.59 * 0.115 / 0.091)
+    async with stand({"motors": AK_MOTORS}, axes=ak(torque_gain=0.8), **ALONE) as bench:
+        assert bench.arm.streams[1].columns[0].scale == pytest.approx(36 / 4095 * 0.8)
+
+
+async def test_an_ak_motor_that_is_mute_while_it_is_off_is_enabled_to_be_read(stand):
+    async with stand({"motors": AK_MOTORS, "answers_off": False}, axes=ak(), **ALONE) as bench:
+        await bench.until(lambda: bool(bench.blocks["arm.motion"]))
+        await bench.arm.arm()
+        await bench.arm.disarm()
+        seen = len(bench.blocks["arm.motion"])
+        await bench.until(lambda: len(bench.blocks["arm.motion"]) > seen + 2)
+    assert bench.error is None
+    assert not bench.on.any()
+
+
+async def test_an_ak_motor_without_a_brake_is_not_even_read_unasked(stand):
+    """It may have been left switched on, and the command that reads it takes its torque away."""
+    with pytest.raises(
+        ConnectError, match=r"motor 1 \(joint1\) has no brake, and can be read only by a command"
+    ):
+        async with stand({"motors": AK_MOTORS}, axes=ak(brake=False)):
+            pass

@@ -56,7 +56,7 @@ async def test_arms_moves_holds_and_disarms(stand, words):
     assert np.ptp(played[:, 0]) == pytest.approx(0.4, abs=0.01)
     assert np.abs(motion[:, 2]).max() > 0.3  # half the way in half the time, at its fastest 0.63 rad/s
     if motion_is_asked_for(arm):
-        assert arm.counters.lost == 0
+        assert arm.counters.lost <= arm.counters.skipped
 
 
 def motion_is_asked_for(arm):
@@ -95,9 +95,7 @@ async def test_effort_has_the_sign_of_the_joint(stand):
     assert k > 20
     # The bench's joints are inertias: positive torque while they speed up, negative while they slow down.
     for joint in (0, 1):
-        speed = motion[:k, 2 + joint]
-        rising = np.gradient(speed) > 0.25 * np.gradient(speed).max()
-        assert np.median(effort[:k, joint][rising]) > 0.0
+        assert effort[:k, joint] @ np.gradient(motion[:k, 2 + joint]) > 0.0
         assert effort[:k, joint].min() < -0.05
 
 
@@ -209,6 +207,25 @@ async def test_a_silent_bus_is_lost_and_the_drives_stop_by_themselves(stand):
         assert bench.plant.now() - since < IN_TIME_S
 
 
+async def test_a_silent_bus_delays_no_command(stand):
+    """Drives that still hear go on by their last velocity: a pause in the commands would end in a jump."""
+    async with stand() as bench:
+        await moving(bench)
+        begun, begin = [], bench.arm._exchange
+
+        async def exchange(due_ns):
+            begun.append(due_ns)
+            await begin(due_ns)
+
+        bench.arm._exchange = exchange
+        await bench.until(lambda: len(begun) > 20)
+        bench.inject(Silence)
+        before = len(begun)
+        await bench.until(lambda: len(begun) > before + 10)
+    gaps = np.diff(begun[before - 1 :]) // bench.arm._period_ns
+    assert gaps.max() <= 2, gaps
+
+
 async def test_bus_off_is_a_lost_device(stand):
     async with stand() as bench:
         await moving(bench)
@@ -244,3 +261,18 @@ async def test_every_joint_needs_a_drive(make_driver, words):
     axes = {"joint1": words.driver["axes"]["joint1"]}
     with pytest.raises(OptionError, match=r"arm.axes: no entry for joint2; name joint1, joint2"):
         make_driver(axes=axes)
+
+
+async def test_cycles_that_a_late_host_leaves_out_are_lost(stand):
+    """They are gaps in the sequence of what is asked for and of what is played, and counted."""
+    async with stand() as bench:
+        await bench.until(lambda: len(bench.blocks["arm.played"]) > 5)
+        before = bench.arm.counters.lost
+        bench.arm._leave_out(7)
+        seen = len(bench.blocks["arm.played"])
+        await bench.until(lambda: len(bench.blocks["arm.played"]) > seen + 5)
+        numbers = np.concatenate([b.sequence + np.arange(len(b)) for b in bench.blocks["arm.played"]])
+        assert (np.diff(numbers) - 1).max() >= 7
+        assert bench.arm.counters.skipped >= 7
+        if motion_is_asked_for(bench.arm):
+            assert bench.arm.counters.lost - before >= 7

@@ -31,7 +31,9 @@ async def test_nothing_is_sent_to_an_axis_before_it_is_armed(stand):
         await bench.sleep(0.2)
         await bench.arm.disarm()
         sent = {frame.id & 0x1F for frame in await link.receive() if not frame.remote} - {0x01, 0x09, 0x14}
-        assert sent == {0x07, 0x0B, 0x0C, 0x18}  # state, mode, input position, clear errors: no request
+        # State, mode, input position, clear errors; the supply's voltage was asked for to feed the watchdog while
+        # arming.
+        assert sent - {0x17} == {0x07, 0x0B, 0x0C, 0x18}
         fed = [axis.fed for axis in axes]
         await bench.sleep(0.3)
         assert [axis.fed for axis in axes] == fed
@@ -50,13 +52,38 @@ async def test_ages_tell_how_axes_differ_in_time(stand):
 
 
 @pytest.mark.parametrize("firmware", ["0.5", "0.6"])
-async def test_both_firmwares(stand, firmware):
-    async with stand({"firmware": firmware}, firmware=firmware) as bench:
+async def test_both_firmwares(stand, words, firmware):
+    axes = {joint: {**axis, "cpr": 8192} for joint, axis in words.driver["axes"].items()}
+    async with stand({"firmware": firmware}, firmware=firmware, axes=axes) as bench:
+        assert await bench.arm.position() == pytest.approx(bench.truth(), abs=2e-4)  # 0.5 would say 0
         await bench.arm.arm()
+        assert {axis.modes_set for axis in bench.emulator._axes} == {1}
         end = await bench.send(0.5, 0.2)
         await bench.until(lambda: np.abs(bench.truth() - end).max() < 0.02)
         await bench.arm.disarm()
     assert bench.error is None
+
+
+async def test_firmware_0_5_tells_zeros_until_its_loop_was_closed_once(stand):
+    """They are no position: nothing may be planned from there, and no limit be checked there."""
+    async with stand({"firmware": "0.5"}, firmware="0.5") as bench:
+        with pytest.raises(
+            CommandError, match=r"tells position 0, as firmware 0\.5 does until.*give its encoder's `cpr`"
+        ):
+            await bench.arm.position()
+        await bench.until(lambda: bool(bench.blocks["arm.motion"]))
+    assert all((b.validity[:, :4] == Validity.FAULT).all() for b in bench.blocks["arm.motion"])
+    async with stand({"firmware": "0.5", "closed_before": True}, firmware="0.5") as bench:
+        assert await bench.arm.position() == pytest.approx(bench.truth(), abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("firmware", "setting"), [("0.5", "before 0.5.6 cannot"), ("0.6", "set iq_msg_rate_ms on it")]
+)
+async def test_an_axis_that_sends_no_current_is_refused(stand, firmware, setting):
+    with pytest.raises(ConnectError, match=rf"sends no Iq within .*{setting}"):
+        async with stand({"firmware": firmware, "iq_rate_ms": 0}, firmware=firmware):
+            pass
 
 
 async def test_the_wrong_firmware_is_refused(stand):

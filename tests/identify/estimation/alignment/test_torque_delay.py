@@ -55,6 +55,7 @@ def test_any_delay_with_its_sign(arm: Robot, delay_s: float) -> None:
     assert np.allclose(result.base.values, result.base.matrix @ truth(arm), atol=2e-3)
 
 
+@pytest.mark.slow
 def test_intervals_of_the_delay_and_of_parameters_that_depend_on_it(arm: Robot) -> None:
     off, inside = [], []
     for seed in range(30):

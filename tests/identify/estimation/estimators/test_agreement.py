@@ -102,6 +102,7 @@ def test_a_prior_that_is_twice_too_heavy_hardly_moves_what_the_data_determine(ar
     assert np.abs((one.base - other.base) / deviation).max() < 1.0
 
 
+@pytest.mark.slow
 def test_links_are_as_near_to_the_truth_as_the_prior_and_the_data_together(arm) -> None:
     """Priors drawn about the truth with the spread that the problem is told: errors are of that size or below."""
     spread = PriorSpread(inertia=0.1)

@@ -28,6 +28,7 @@ def test_weights_are_those_of_the_joints_noise(arm) -> None:
     np.testing.assert_allclose(found.weights**-0.5, noise, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_standard_deviations_hold(arm) -> None:
     """002, Eq. 9 to 12, by repetition: normalised errors have mean square one."""
     scores = []

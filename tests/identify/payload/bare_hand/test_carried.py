@@ -144,7 +144,10 @@ def test_links_respect_what_the_sensor_saw(problem: Problem, truth: Truth) -> No
     assert abs(rest[0] - truth.rest[0]) < 0.2 * abs(apart[0] - truth.rest[0])
 
 
-@pytest.mark.parametrize("method", ["wls", "closest", "check", "correct", "manifold", "masspoint"])
+@pytest.mark.parametrize(
+    "method",
+    ["wls", "closest", "check", "correct", pytest.param("manifold", marks=pytest.mark.slow), "masspoint"],
+)
 def test_every_method_takes_it(problem: Problem, truth: Truth, method: str) -> None:
     with_hand = estimate(problem, method)
     without = estimate(replace(problem, carried=None), method)

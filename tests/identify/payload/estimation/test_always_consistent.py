@@ -33,7 +33,7 @@ def random_data(rng: np.random.Generator, count: int, size: float, motion: float
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     size=st.sampled_from([1e-6, 0.01, 1.0, 30.0, 1e4]),

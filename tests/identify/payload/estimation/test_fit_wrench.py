@@ -56,6 +56,24 @@ def test_a_sensor_that_reports_the_reaction(case) -> None:
     np.testing.assert_allclose(estimate.bias, BIAS, atol=1e-5)
 
 
+def test_a_sign_that_is_turned_is_said_in_words(case) -> None:
+    body, motion, t = case
+    rng = np.random.default_rng(6)
+    noise = rng.normal(size=(len(t), 6)) * GRAIN
+    turned = fit_wrench(wrench=-motion.wrench(t, body) + BIAS + noise, **motion.kinematics(t))
+    assert any("force points down at rest: set `reaction`" in words for words in turned.warnings)
+    right = fit_wrench(wrench=motion.wrench(t, body) + BIAS + noise, **motion.kinematics(t))
+    assert right.warnings == ()
+    told = fit_wrench(wrench=-motion.wrench(t, body) + BIAS + noise, reaction=True, **motion.kinematics(t))
+    assert told.warnings == ()
+
+
+def test_an_arm_on_the_ceiling_is_not_taken_for_a_turned_sign(case) -> None:
+    body, motion, t = case
+    ceiling = fit_wrench(wrench=motion.wrench(t, body, -DOWN) + BIAS, **motion.kinematics(t))
+    assert all("hangs from a ceiling" in words for words in ceiling.warnings)
+
+
 @pytest.mark.parametrize("direction", [(0, 0, -1), (1, 0, 0), (0.6, -0.8, 0.0), (0, 0, 1)])
 def test_the_direction_of_gravity_is_found(case, direction) -> None:
     body, motion, t = case

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heft.identify.bodies import transform
+from heft.identify.bodies.pseudo_inertia import from_mass_com_inertia
 from heft.identify.bodies.wrench import wrench_terms
 from heft.identify.errors import ParameterError
 from heft.identify.payload import (
@@ -107,15 +108,21 @@ def flange():
 
 
 def test_universal_robots(flange) -> None:
-    text = ur_payload(flange)
+    nothing = np.zeros(10)
+    text = ur_payload(flange, nothing)
     assert text.startswith("set_target_payload(")
     mass, com, inertia = ast.literal_eval(text.removeprefix("set_target_payload"))
     assert mass == pytest.approx(flange.mass, rel=1e-5)
     np.testing.assert_allclose(com, flange.com, rtol=1e-5)
+    hand = from_mass_com_inertia(0.9, [0.0, 0.01, 0.05], np.diag([2e-3, 2e-3, 1e-3]))
+    both = ast.literal_eval(ur_payload(flange, hand).removeprefix("set_target_payload"))
+    assert both[0] == pytest.approx(flange.mass + 0.9, rel=1e-5)  # the controller knows one payload
+    centre = (flange.mass * flange.com + 0.9 * np.array([0.0, 0.01, 0.05])) / both[0]
+    np.testing.assert_allclose(both[1], centre, atol=1e-5)
     I = flange.inertia_com  # noqa: E741
     np.testing.assert_allclose(inertia, [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]], rtol=1e-5)
     still = measured(turned([5e-3, 4e-3, 2e-3])[0], moving=False)[0].in_frame("flange", TURN, SHIFT)
-    assert ur_payload(still).count("[") == 1  # no inertia that was not measured
+    assert ur_payload(still, nothing).count("[") == 1  # no inertia that was not measured
 
 
 def test_franka(flange) -> None:
@@ -153,7 +160,7 @@ def test_ros(flange) -> None:
 
 def test_controllers_are_told_in_the_flange_frame_only() -> None:
     estimate, _ = measured(turned([5e-3, 4e-3, 2e-3])[0])
-    for say in (ur_payload, franka_load, kuka_load, ros_inertia):
+    for say in (lambda load: ur_payload(load, np.zeros(10)), franka_load, kuka_load, ros_inertia):
         with pytest.raises(ParameterError, match="must be `flange`"):
             say(estimate)
     with pytest.raises(ParameterError, match="frame flange"):

@@ -237,3 +237,14 @@ def test_blocks_of_any_length_give_the_same() -> None:
     for start in range(0, len(samples), 37):
         one.take(samples.part(slice(start, start + 37)))
     assert one.finish()[0].latest.estimate.mass == whole
+
+
+@pytest.mark.parametrize("piece", [20, 60, 110, 250, 500, 3000])
+def test_an_end_is_told_once_however_the_samples_come(piece: int) -> None:
+    """An estimate and the release in one batch are one piece of news: told twice, it would be two releases."""
+    samples, one, told = standing(3.0, [(1.0, 2.0, LOAD)]), follower(), []
+    for time, kind in ((1.005, HELD), (2.005, OPEN)):
+        one.signal(Signal(time, kind, "gripper.state"))
+    for start in range(0, len(samples), piece):
+        told += [pickup.end for pickup in one.take(samples.part(slice(start, start + piece)))]
+    assert told.count(End.RELEASED) == 1

@@ -61,6 +61,7 @@ def test_they_do_not_move_the_answer(hammer: Any) -> None:
     assert without["hand"]["mass"] == pytest.approx(whole["hand"]["mass"], rel=2e-3)
 
 
+@pytest.mark.slow
 def test_live_neither(hammer: Any) -> None:
     recording = SpoiledRecording.open(hammer.file)
     live = LivePayload(recording.streams, robot_of(recording))

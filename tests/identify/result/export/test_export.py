@@ -19,7 +19,7 @@ from heft.identify.result.export import export_model, objections, write_csv, wri
 
 ROOT = Path(__file__).parents[4]
 CONFIGS = ROOT / "configs" / "robots"
-SHIPPED = sorted(path.stem for path in CONFIGS.glob("*.yaml"))
+SHIPPED = sorted(path.stem for path in CONFIGS.glob("*.yaml") if Robot.load(path).prior is not None)
 
 
 def shared(name: str) -> Path:

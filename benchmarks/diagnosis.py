@@ -1,0 +1,161 @@
+"""Does `heft check` find what is wrong? Defects of a healthy simulated session, and healthy sessions.
+
+    python benchmarks/diagnosis.py [--rig wam7] [--only NAME ...] [--healthy 17] [--cache FOLDER] [--verbose]
+
+Each defect of `log_defects.py` at three severities: whether a finding names it, and, where a fix is promised, whether
+the fix of that finding gives the healthy log and robot back (positions, velocities and stamps to 1 %; torques to 15 %,
+since the simulated arms are that far from their files; gravity to 5 degrees). Then so many healthy sessions of each
+rig, with seeds of their own: none should have a finding that is fatal or serious. Exit code 1 where less than 95 % of
+the severe or 80 % of the moderate defects are named, less than 80 % of the curable are cured, or more than one healthy
+session is accused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import tempfile
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import yaml
+from log_defects import DEFECTS, Defect
+
+from heft.daq.recording import Recording
+from heft.identify import Robot
+from heft.identify.data.recorded_robot import robot_of
+from heft.identify.diagnosis.cure import cured
+from heft.identify.diagnosis.diagnose import diagnose
+from heft.identify.diagnosis.finding import Finding
+from heft.identify.diagnosis.log import Log
+from heft.identify.diagnosis.recorded_log import recorded_log
+from heft.main import main as heft
+
+RIGS = ("wam7", "panda", "tx40")
+SESSIONS = Path(__file__).parents[1] / "configs" / "sessions"
+BOUNDS = {2: 0.95, 1: 0.8}
+CURED = 0.8
+ACCUSED = 1
+SEVERITIES = ("mild", "moderate", "severe")
+write = sys.stdout.write
+
+
+def healthy(rig: str, seed: int, cache: Path) -> tuple[Log, Robot]:
+    """The log of a healthy simulated session, recorded once and kept in `cache`."""
+    folder = cache / f"{rig}-{seed}"
+    path = folder / f"{rig}_excitation.mcap"
+    if not path.exists():
+        session = yaml.safe_load((SESSIONS / f"{rig}_excitation.yaml").read_text())
+        session["rig"] = str((SESSIONS / session["rig"]).resolve())
+        session["steps"] = [step for step in session["steps"] if step["use"] == "identification"]
+        cache.mkdir(parents=True, exist_ok=True)
+        file = cache / f"{rig}.yaml"
+        file.write_text(yaml.safe_dump(session))
+        call = ["run", str(file), "--speed", "max", "--no-identify"]
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            heft([*call, "--seed", str(seed), "--out", str(folder)])
+    recording = Recording.open(path)
+    robot = robot_of(recording)
+    return recorded_log(recording, robot), robot
+
+
+def restored(log: Log, robot: Robot, broken: Log, broken_robot: Robot, one: Finding) -> bool:
+    """Whether a fix gives the healthy log and robot back."""
+    if one.fix is None:
+        return False
+    again = cured(broken, one.fix)
+    for key, most in (("q", 0.01), ("dq", 0.01), ("tau", 0.15), ("wrench", 0.05)):
+        if key not in again.tables or key not in log.tables:
+            continue
+        right, got = log.tables[key], again.tables[key]
+        size = np.sqrt((right.values**2).mean(axis=0)) if key == "tau" else right.values.std(axis=0)
+        size = np.repeat([size[:3].max(), size[3:].max()], 3) if key == "wrench" else size
+        off = np.sqrt(((got.values - right.values) ** 2).mean(axis=0)) / np.maximum(size, 1e-9)
+        if off.max() > most:
+            return False
+        if abs(np.log(got.step_s / right.step_s)) > 0.02:
+            return False
+    gravity = np.array(one.fix.get("robot", {}).get("gravity", broken_robot.gravity))
+    cosine = float(gravity @ robot.gravity) / max(
+        float(np.linalg.norm(gravity) * np.linalg.norm(robot.gravity)), 1e-9
+    )
+    return cosine > np.cos(np.radians(5.0))
+
+
+def tried(one: Defect, severity: int, log: Log, robot: Robot) -> tuple[bool, bool | None, list[Finding]]:
+    """Whether a defect is named, whether its fix cures it (None: none is promised), and all findings."""
+    broken, arm = one.make(log, robot, severity, np.random.default_rng(severity))
+    found = diagnose(broken, arm)
+    naming = [f for f in found if f.id in one.ids and (one.joint is None or log.joints[one.joint] in f.where)]
+    heals = any(restored(log, robot, broken, arm, f) for f in naming) if one.curable else None
+    return bool(naming), heals, found
+
+
+def main() -> int:
+    """Print the tables; 1 where a bound is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rig", choices=RIGS, default="wam7")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--healthy", type=int, default=17, help="sessions of each rig; 0: none")
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "heft-diagnosis")
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_args()
+    failed = _defects(arguments)
+    return int(_sessions(arguments) or failed) if arguments.healthy else int(failed)
+
+
+def _defects(arguments: argparse.Namespace) -> bool:
+    log, robot = healthy(arguments.rig, 0, arguments.cache)
+    usable = [one for one in DEFECTS if "wrench" not in one.name or "wrench" in log.tables]
+    chosen = [one for one in usable if not arguments.only or any(word in one.name for word in arguments.only)]
+    named = {severity: [] for severity in range(3)}
+    heals: list[bool] = []
+    write(f"{'defect':38}" + "".join(f"{word:>14}" for word in SEVERITIES) + "\n")
+    for one in chosen:
+        line = f"{one.name:38}"
+        more = []
+        for severity in range(3):
+            start = time.perf_counter()
+            hit, cure, found = tried(one, severity, log, robot)
+            named[severity].append(hit)
+            if cure is not None and severity:
+                heals.append(cure)
+            word = ("named" if hit else "missed") + ("" if cure is None else ", cured" if cure else ", not")
+            line += f"{word:>14}"
+            told = "; ".join(
+                f"{f.severity} {f.id} ({f.where}): {f.evidence} {f.fix or ''}" for f in found[:4]
+            )
+            more.append(
+                f"    {SEVERITIES[severity]} {time.perf_counter() - start:.1f} s: {told or 'nothing'}\n"
+            )
+        write(line + "\n" + ("".join(more) if arguments.verbose else ""))
+        sys.stdout.flush()
+    shares = {severity: float(np.mean(hits)) for severity, hits in named.items()}
+    cures = float(np.mean(heals)) if heals else 1.0
+    write(f"\n{len(chosen)} defects on {arguments.rig}: named ")
+    write(", ".join(f"{100 * shares[s]:.0f} % of the {SEVERITIES[s]}" for s in range(3)))
+    write(f"; the fix cures {100 * cures:.0f} % of the curable (moderate and severe)\n")
+    return any(shares[severity] < bound for severity, bound in BOUNDS.items()) or cures < CURED
+
+
+def _sessions(arguments: argparse.Namespace) -> bool:
+    accused = count = notes = 0
+    for rig in RIGS:
+        for seed in range(arguments.healthy):
+            log, robot = healthy(rig, seed, arguments.cache)
+            found = diagnose(log, robot)
+            bad = [one for one in found if one.severity != "note"]
+            count, accused, notes = count + 1, accused + bool(bad), notes + len(found) - len(bad)
+            for one in bad:
+                write(f"{rig} seed {seed}: {one.severity} {one.id} ({one.where}): {one.evidence}\n")
+    write(f"{count} healthy sessions: {accused} with a finding that is fatal or serious; {notes} notes\n")
+    return accused > ACCUSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+"""Random design requests, judged by another engine: every one ends in a motion that keeps everything, or in a message
+that names a bound which is then shown to bind.
+
+    python benchmarks/excitation.py [--requests 100] [--seed 0] [--budget 30]
+
+Arms, limits, scenes and mountings are drawn by seed. A motion is looked at by MuJoCo on a grid of its own (inverse
+dynamics, and distances between its own geoms), at 200 samples per second; a message by loosening the bound it names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from heft.daq.config.robot import load_robot
+from heft.daq.config.scene import MountingConfig, ObstacleConfig, SceneConfig
+from heft.designing import robot_limits
+from heft.identify.errors import HeftError
+from heft.identify.excitation.design import design
+from heft.identify.excitation.request import DesignRequest
+from heft.identify.excitation.scene import MOUNTING_PLANE, Scene
+
+CONFIGS = Path(__file__).parents[1] / "configs/robots"
+ARMS = ("panda", "wam7", "ddarm")
+RATE_HZ = 200.0
+ROUNDING_M = 2e-3  # two engines about one distance: shapes with edges
+CRITERIA = ("d", "condition", "e", "worst")
+
+
+def drawn(rng: np.random.Generator) -> tuple[DesignRequest, str]:
+    """A request, and what is special about it."""
+    config = load_robot(CONFIGS / f"{rng.choice(ARMS)}.yaml")
+    share = {key: float(rng.uniform(0.3, 1.0)) for key in ("velocity", "acceleration", "torque")}
+    if rng.random() < 0.15:
+        share[str(rng.choice(list(share)))] *= float(10.0 ** rng.uniform(-4, -1))
+    joints = {}
+    for name, joint in config.joints.items():
+        low, high = joint.position
+        width = (high - low) * float(rng.uniform(0.4, 1.0))
+        begin = low + float(rng.uniform(0.0, 1.0)) * (high - low - width)
+        joints[name] = joint.model_copy(
+            update={"position": (begin, begin + width)}
+            | {key: getattr(joint, key) * factor for key, factor in share.items()}
+        )
+    config = config.model_copy(update={"joints": joints})
+    obstacles: dict[str, ObstacleConfig] = {}
+    for number in range(int(rng.integers(0, 4))):
+        place = rng.uniform(-1.0, 1.0, 3)
+        place = tuple((place / np.linalg.norm(place) * rng.uniform(0.4, 1.2)).tolist())
+        turned = tuple(rng.uniform(-1.0, 1.0, 3).tolist())
+        kind = rng.choice(["box", "sphere", "capsule", "cylinder"])
+        size = float(rng.uniform(0.05, 0.3))
+        shape = {
+            "box": {"box": tuple(rng.uniform(0.05, 0.6, 3).tolist())},
+            "sphere": {"sphere": size},
+            "capsule": {"capsule": {"radius": size / 2, "length": 2 * size}},
+            "cylinder": {"cylinder": {"radius": size / 2, "length": 2 * size}},
+        }[str(kind)]
+        obstacles[f"obstacle{number}"] = ObstacleConfig.model_validate({**shape, "at": place, "rpy": turned})
+    height = config.scene.mounting.height if config.scene.mounting is not None else 0.0
+    mounting = MountingConfig(
+        height=height - float(rng.choice([0.0, 0.3])),
+        plane=bool(rng.random() < 0.8) and config.name != "ddarm",
+    )
+    scene = config.scene.extended(SceneConfig(obstacles=obstacles, mounting=mounting))
+    request = DesignRequest(
+        config,
+        scene,
+        robot_limits(config),
+        seconds=float(rng.choice([10.0, 20.0])),
+        harmonics=int(rng.choice([4, 5])),
+        criterion=str(rng.choice(CRITERIA)),
+        seed=int(rng.integers(1000)),
+        starts=1,
+    )
+    return request, f"{config.name}, {len(obstacles)} obstacles, plane {mounting.plane}"
+
+
+def judged(request: DesignRequest, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> list[str]:
+    """What MuJoCo has against a motion (T, n)."""
+    spec = mujoco.MjSpec.from_file(str(CONFIGS / f"{request.config.name}.xml"))
+    for name, obstacle in request.scene.obstacles.items():
+        _add(spec, name, obstacle)
+    balanced = request.config.name == "ddarm"  # its published inertia breaks the triangle inequality
+    spec.compiler.balanceinertia = balanced
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    scene = Scene(request.config, request.robot, request.scene)  # which pairs count; distances are MuJoCo's
+    height = request.scene.mounting.height if request.scene.mounting is not None else 0.0
+    wrong: Counter[str] = Counter()
+    limits = request.limits
+    for label, out in (
+        ("position", (q > limits.upper + 1e-9) | (q < limits.lower - 1e-9)),
+        ("velocity", np.abs(dq) > limits.velocity + 1e-9),
+        ("acceleration", np.abs(ddq) > limits.acceleration + 1e-9),
+    ):
+        wrong[label] += int(out.sum())
+    geoms = {part: _geoms(model, part) for pair in scene.pairs for part in pair if part != MOUNTING_PLANE}
+    bound = np.array([joint.torque for joint in request.config.joints.values()])
+    robot = request.robot
+    n = len(robot.joints)
+    links = 10 * n
+    friction = robot.torque(q, dq, ddq, np.concatenate([np.zeros(links), robot.prior[links:]]))
+    pairs = {
+        pair: min(w for p, w in zip(scene.pairs, scene.wanted, strict=True) if p == pair)
+        for pair in scene.pairs
+    }
+    model.dof_armature[:], model.dof_damping[:], model.dof_frictionloss[:] = 0.0, 0.0, 0.0
+    for i in range(len(q)):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q[i], dq[i], ddq[i]
+        mujoco.mj_inverse(model, data)
+        wrong["torque"] += not balanced and int(np.any(np.abs(data.qfrc_inverse + friction[i]) > bound))
+        if i % 4:
+            continue
+        for (one, other), wanted in pairs.items():
+            if not geoms[one] or not geoms.get(other, [-1]):
+                continue  # an arm that is drawn nowhere: only Heft has capsules for it
+            if other == MOUNTING_PLANE:
+                far = min(_lowest(model, data, geom) for geom in geoms[one]) - height
+            else:
+                far = min(
+                    mujoco.mj_geomDistance(model, data, a, b, 1.0, None)
+                    for a in geoms[one]
+                    for b in geoms[other]
+                )
+            wrong[f"{one} and {other}"] += int(far < wanted - ROUNDING_M)
+    return [f"{label} at {count} samples" for label, count in wrong.items() if count]
+
+
+def _add(spec: mujoco.MjSpec, name: str, obstacle: ObstacleConfig) -> None:
+    kinds = mujoco.mjtGeom
+    if obstacle.box is not None:
+        kind, size = kinds.mjGEOM_BOX, [side / 2 for side in obstacle.box]
+    elif obstacle.sphere is not None:
+        kind, size = kinds.mjGEOM_SPHERE, [obstacle.sphere, 0.0, 0.0]
+    else:
+        round_ = obstacle.capsule or obstacle.cylinder
+        assert round_ is not None
+        kind = kinds.mjGEOM_CAPSULE if obstacle.capsule else kinds.mjGEOM_CYLINDER
+        size = [round_.radius, round_.length / 2, 0.0]
+    quat = np.zeros(4)
+    mujoco.mju_euler2Quat(quat, np.array(obstacle.rpy), "XYZ")  # about fixed axes, x first
+    spec.worldbody.add_geom(name=name, type=kind, size=size, pos=list(obstacle.at), quat=quat.tolist())
+
+
+def _geoms(model: mujoco.MjModel, part: str) -> list[int]:
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, part)
+    if body < 0:
+        return [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, part)]
+    own = {body} | {b for b in range(model.nbody) if model.body_weldid[b] == model.body_weldid[body]}
+    return [g for g in range(model.ngeom) if model.geom_bodyid[g] in own]
+
+
+def _lowest(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
+    """Height of a geom's lowest point [m]."""
+    R = data.geom_xmat[geom].reshape(3, 3)
+    a, b, c = model.geom_size[geom]
+    z = float(data.geom_xpos[geom][2])
+    kind = model.geom_type[geom]
+    if kind == mujoco.mjtGeom.mjGEOM_BOX:
+        return z - float(np.abs(R[2]) @ [a, b, c])
+    if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
+        return z - abs(float(R[2, 2])) * b - a
+    if kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
+        return z - abs(float(R[2, 2])) * b - a * float(np.hypot(R[2, 0], R[2, 1]))
+    return z - a
+
+
+def loosened(request: DesignRequest, message: str) -> DesignRequest | None:
+    """The request without the bound that a message names; None where it names none."""
+    from dataclasses import replace
+
+    config = request.config
+    limit = re.search(r"(\w+): its (position|velocity|acceleration) limit", message)
+    torque = re.search(r"torque of (\w+)", message)
+    pairs = re.findall(r"(?:link\d+) and (\w+)", message)
+    joints = dict(config.joints)
+    if limit is not None:
+        for name, joint in joints.items():
+            joints[name] = joint.model_copy(
+                update={"velocity": max(joint.velocity, 1.0), "acceleration": max(joint.acceleration, 4.0)}
+            )
+    elif torque is not None:
+        for name, joint in joints.items():
+            joints[name] = joint.model_copy(update={"torque": 1e4})
+    elif not pairs:
+        return None
+    scene = request.scene
+    if pairs and limit is None:
+        scene = scene.model_copy(
+            update={"obstacles": {}, "mounting": MountingConfig(plane=False), "clearance": 0.0}
+        )
+    config = config.model_copy(update={"joints": joints})
+    return replace(request, config=config, scene=scene, limits=robot_limits(config))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=float, default=30.0)
+    arguments = parser.parse_args()
+    from dataclasses import replace
+
+    ends: Counter[str] = Counter()
+    for number in range(arguments.first, arguments.first + arguments.requests):
+        request, what = drawn(np.random.default_rng([arguments.seed, number]))
+        request = replace(request, budget_s=arguments.budget)
+        begin = time.monotonic()
+        try:
+            made = design(request)
+        except HeftError as exc:
+            other = loosened(request, str(exc))
+            binds = "names no bound"
+            if other is not None:
+                try:
+                    design(other)
+                    binds = "binds"
+                except HeftError as again:
+                    binds = "binds" if str(again).split(";")[0] != str(exc).split(";")[0] else "does not bind"
+            end, said = f"refused, {binds}", str(exc)
+        else:
+            t = np.arange(round(request.seconds * RATE_HZ) + 1) / RATE_HZ
+            wrong = judged(request, *made.series.at(t))
+            end = "in between" if wrong or not made.limits_ok else "feasible"
+            said = "; ".join(wrong) or f"condition {made.condition_number:.0f}"
+        ends[end] += 1
+        print(f"{number:3d} {what}: {end} ({time.monotonic() - begin:.0f} s): {said[:160]}", flush=True)
+    print(", ".join(f"{count} {end}" for end, count in sorted(ends.items())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""How a text file of numbers is written: separator, decimal mark, comments, header, units. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["NUMBER", "Dialect", "dialect_of", "is_time"]
+
+COMMENTS = ("#", "%", "//", "!")
+SEPARATORS = (";", "\t", "|", ",", " ")
+LOOKED_AT = 60  # lines that a separator is judged by
+NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+MISSING = ("", "nan", "na", "n/a", "null", "none", "inf", "-inf", "+inf", "-nan", "-")
+_NUMBER = re.compile(NUMBER)
+_COMMA_NUMBER = re.compile(NUMBER.replace(r"\.", ","))
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a reader needs to know.
+
+    separator    one character; a blank stands for any number of blanks and tabs
+    decimal      `.` or `,`
+    skip         lines before the first row of numbers
+    names        of the columns
+    units        of the columns as a line of the file states them, or ""
+    comments     lines of free text before the numbers
+    texts        places of columns that hold no numbers; `times` of those that hold dates
+    """
+
+    separator: str
+    decimal: str
+    skip: int
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    comments: tuple[str, ...]
+    texts: frozenset[int]
+    times: frozenset[int]
+    named: bool
+
+
+def is_time(cell: str) -> bool:
+    """Whether a cell is a date with a time of day."""
+    return _TIME.fullmatch(cell.strip()) is not None
+
+
+def dialect_of(text: str) -> Dialect | None:
+    """The dialect of a file that begins with `text` (whole lines); None: there are no rows of numbers."""
+    lines = text.splitlines()
+    plain = [(number, line) for number, line in enumerate(lines) if line.strip() and not _comment(line)]
+    best: tuple[tuple[float, int], str, str, int] | None = None
+    for rank, separator in enumerate(SEPARATORS):
+        for decimal in (".", ","):
+            if decimal == separator:
+                continue
+            found = _judge(plain[:: max(1, len(plain) // LOOKED_AT)], separator, decimal)
+            if found is None:
+                continue
+            share, width = found
+            key = (round(share, 2) + 0.001 * min(width, 50) - 0.01 * (decimal == ","), -rank)
+            if best is None or key > best[0]:
+                best = key, separator, decimal, width
+    if best is None:
+        return None
+    _, separator, decimal, width = best
+    first = next((number for number, line in plain if _is_row(_cells(line, separator), width, decimal)), None)
+    if first is None:
+        return None
+    names, units, named = _names(lines[:first], separator, width)
+    rows = [_cells(line, separator) for number, line in plain if number >= first][:LOOKED_AT]
+    rows = [row for row in rows if len(row) == width]
+    texts, times = set(), set()
+    for k in range(width):
+        cells = [row[k] for row in rows]
+        if sum(map(is_time, cells)) > len(cells) / 2:
+            times.add(k)
+        elif sum(_is_number(cell, decimal) for cell in cells) <= len(cells) / 2:
+            texts.add(k)
+    return Dialect(
+        separator,
+        decimal,
+        first,
+        names,
+        units,
+        tuple(line.strip() for line in lines[:first]),
+        frozenset(texts),
+        frozenset(times),
+        named,
+    )
+
+
+def _comment(line: str) -> bool:
+    return line.lstrip(' "').startswith(COMMENTS)
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if separator == " ":
+        return line.split()
+    if '"' in line:
+        import csv
+
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+    return [cell.strip() for cell in line.split(separator)]
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    cell = cell.strip().strip('"')
+    pattern = _COMMA_NUMBER if decimal == "," else _NUMBER
+    return pattern.fullmatch(cell) is not None or cell.lower() in MISSING or is_time(cell)
+
+
+def _is_row(cells: Sequence[str], width: int, decimal: str) -> bool:
+    """A row of numbers: as many cells as the others, most of them numbers, some not empty."""
+    good = sum(_is_number(cell, decimal) for cell in cells)
+    return (
+        len(cells) == width
+        and any(cells)
+        and good >= max(1, 0.6 * width)
+        and any(_NUMBER.match(cell) or _COMMA_NUMBER.match(cell) or is_time(cell) for cell in cells if cell)
+    )
+
+
+def _judge(lines: Sequence[tuple[int, str]], separator: str, decimal: str) -> tuple[float, int] | None:
+    """Share of lines that are rows of numbers of the usual width, and this width; None: none is."""
+    rows = [_cells(line, separator) for _, line in lines]
+    widths = Counter(len(row) for row in rows if _is_row(row, len(row), decimal))
+    if not widths:
+        return None
+    width, good = widths.most_common(1)[0]
+    return good / len(rows), width
+
+
+def _names(
+    before: Sequence[str], separator: str, width: int
+) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Names and units of the columns from the lines before the first row, the nearest of the right width first."""
+    found: list[list[str]] = []
+    for line in reversed(before):
+        bare = (
+            line.strip().lstrip("".join({mark[0] for mark in COMMENTS})).strip() if _comment(line) else line
+        )
+        options = [_cells(bare, one) for one in dict.fromkeys((separator, ",", ";", "\t", " "))]
+        cells = next((one for one in options if len(one) == width), None)
+        if cells is None and len(options[0]) == width - 1:  # a separator at the end of each row
+            cells = [*options[0], ""]
+        if cells is not None and not all(_is_number(cell, ".") for cell in cells):
+            found.append(cells)
+        if len(found) == 2 or (found and line.strip() and cells is None):
+            break
+    units = [""] * width
+    if len(found) == 2 and _all_units(found[0]):
+        units, found = [cell.strip("[]() ") for cell in found[0]], found[1:]
+    named = bool(found)
+    names = found[0] if found else [""] * width
+    seen: Counter[str] = Counter()
+    unique = []
+    for k, name in enumerate(names):
+        name = name.strip().strip('"').strip() or f"column{k + 1}"
+        seen[name] += 1
+        unique.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(unique), tuple(units), named
+
+
+def _all_units(cells: Sequence[str]) -> bool:
+    known = {
+        "s",
+        "ms",
+        "us",
+        "ns",
+        "rad",
+        "deg",
+        "°",
+        "rad/s",
+        "deg/s",
+        "°/s",
+        "rpm",
+        "nm",
+        "n m",
+        "n*m",
+        "n·m",
+    }
+    known |= {"a", "ma", "n", "m", "mm", "m/s", "mm/s", "-", "1", "", "degc", "°c", "c", "nmm", "n mm", "rev"}
+    return all(cell.strip("[]() ").lower() in known for cell in cells)

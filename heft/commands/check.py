@@ -1,0 +1,160 @@
+"""`heft check`: what is wrong with a log or with a robot's model, and the line that cures it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from heft.daq.config.robot import load_robot
+from heft.daq.errors import ConfigError
+from heft.daq.importing.open_file import is_foreign
+from heft.daq.importing.write import MAP_FILE
+from heft.daq.recording import Recording
+from heft.daq.temporary import temporary_folder
+from heft.daq.whole_file import write_whole
+from heft.exit_codes import ExitCode
+from heft.identify.data.recorded_robot import ROBOT_FILE, ROBOT_JSON, robot_of
+from heft.identify.diagnosis.cure import merged
+from heft.identify.diagnosis.diagnose import diagnose
+from heft.identify.diagnosis.finding import Finding
+from heft.identify.diagnosis.fixes import fix_of
+from heft.identify.diagnosis.log import Log
+from heft.identify.diagnosis.model_checks import check_bodies, check_limits_of, check_meshes
+from heft.identify.diagnosis.recorded_log import recorded_log
+from heft.identify.fit import one_thread
+from heft.identify.result.report.findings_page import write_findings
+from heft.identify.robot import Robot
+from heft.identify.robot.limit_check import check_limits
+from heft.identify.robot.model_text import MODEL_SUFFIXES
+from heft.importing import recording_of
+from heft.terminal.findings import describe_findings
+
+__all__ = ["add", "run"]
+
+ROBOTS = (".yaml", ".yml")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="recording, or a log of another tool (as of `heft import`); or a robot's file (.yaml), URDF or MJCF",
+    )
+    parser.add_argument(
+        "--robot",
+        type=Path,
+        help="robot's file, URDF or MJCF (default: the one inside the recording, if any)",
+    )
+    parser.add_argument("--map", type=Path, metavar="MAP.yaml", help="meaning of another tool's columns")
+    parser.add_argument(
+        "--fix",
+        type=Path,
+        metavar="MAP.yaml",
+        help="write the map with the lines that cure it; may be that of --map",
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the findings as a page, with figures"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    parser.set_defaults(run=run)
+
+
+@one_thread()
+def run(arguments: argparse.Namespace) -> int:
+    """Print the findings, worst first; exit code 1 where one of them makes identification meaningless."""
+    file: Path = arguments.file
+    if not file.exists():
+        raise ConfigError(f"{file}: no such file; give a recording, a log, or a robot's file")
+    log: Log | None = None
+    columns: Any = {}
+    if file.suffix.lower() in (*ROBOTS, *MODEL_SUFFIXES):
+        found = _model(file)
+    else:
+        with temporary_folder() as folder:
+            log, robot, columns = _log(file, folder, arguments)
+        found = diagnose(log, robot)
+    answer: dict[str, Any] = {"file": str(file), "findings": [one.to_dict() for one in found]}
+    if arguments.fix is not None:
+        answer["fix"] = _write_fix(arguments.fix, found, columns)
+    if arguments.html is not None:
+        answer["html"] = str(write_findings(found, arguments.html, file.name, log))
+    if arguments.json:
+        sys.stdout.write(json.dumps(answer) + "\n")
+    else:
+        console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+        describe_findings(found, console)
+        for key in ("fix", "html"):
+            if answer.get(key):
+                console.print(f"{key:9} {answer[key]}", markup=False)
+    return ExitCode.NO if any(one.severity == "fatal" for one in found) else ExitCode.DONE
+
+
+def _log(file: Path, folder: Path, arguments: argparse.Namespace) -> tuple[Log, Robot | None, Any]:
+    """The log, its robot where one is known, and the map that it was imported by."""
+    recording = Recording.open(recording_of(file, folder, robot=arguments.robot, map_file=arguments.map))
+    if arguments.robot is not None and not is_foreign(file):
+        robot: Robot | None = Robot.load(arguments.robot)
+    else:
+        inside = {ROBOT_FILE, ROBOT_JSON} & set(recording.attachments)
+        robot = robot_of(recording) if inside else None
+    mapped = {}
+    if MAP_FILE in recording.attachments:
+        mapped = yaml.safe_load(recording.attachment(MAP_FILE))
+    return recorded_log(recording, robot), robot, mapped
+
+
+def _model(path: Path) -> list[Finding]:
+    """Of a robot's file: bodies, limits, meshes; its regressor is held against inverse dynamics as it is read."""
+    found: list[Finding] = []
+    if path.suffix.lower() in ROBOTS:
+        config = load_robot(path)
+        for doubt in check_limits(config):
+            where, _, text = doubt.removeprefix(f"{path}: ").partition(": ")
+            found.append(
+                Finding(
+                    "model_limits",
+                    "serious",
+                    where,
+                    text,
+                    "motion is planned by these limits",
+                    "correct the one that is wrong",
+                    None,
+                    50.0,
+                )
+            )
+        robot = Robot.from_config(config)
+        meshes = [] if config.model is None else check_meshes(config.model_file)
+    else:
+        robot, meshes = Robot.load(path), check_meshes(path)
+    found += [*check_bodies(robot), *check_limits_of(robot), *meshes]
+    return sorted(found, key=lambda one: one.rank)
+
+
+def _write_fix(path: Path, found: list[Finding], mapped: Any) -> str | None:
+    """The map with all fixes merged into it, written; None, and nothing written, where there is none."""
+    fix = fix_of(found)
+    if not fix:
+        return None
+    text = yaml.safe_dump(merged(mapped, _by_columns(fix, mapped)), sort_keys=False, default_flow_style=None)
+    return str(write_whole(path, text.encode()))
+
+
+def _by_columns(fix: dict[str, Any], mapped: Any) -> dict[str, Any]:
+    """A fix that orders columns by joints, with the file's own columns in their order."""
+    out = dict(fix)
+    joints = mapped.get("joints") or []
+    for key in ("position", "velocity", "torque"):
+        own = (mapped.get(key) or {}).get("columns") or []
+        order = (fix.get(key) or {}).get("columns")
+        if order and len(own) == len(joints) == len(order) and set(order) == set(joints):
+            named = dict(zip(joints, own, strict=True))
+            out[key] = {**fix[key], "columns": [named[joint] for joint in order]}
+    return out

@@ -1,0 +1,154 @@
+"""A design from its options to its files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heft import __version__
+from heft.daq.config.reader import Model, read
+from heft.daq.config.rig import RigConfig
+from heft.daq.config.robot import RobotConfig
+from heft.daq.config.scene import SceneConfig
+from heft.daq.config.shipped import locate
+from heft.daq.errors import ConfigError
+from heft.daq.trajectory.limits import Brake, Limits
+from heft.daq.whole_file import write_whole
+from heft.identify.excitation.design import Design, design
+from heft.identify.excitation.design_text import design_text
+from heft.identify.excitation.given import given_information
+from heft.identify.excitation.page import design_page
+from heft.identify.excitation.request import DesignRequest
+from heft.identify.excitation.search import Candidate
+
+__all__ = ["design_request", "designed_files", "robot_limits", "search_motion", "told"]
+
+
+class _Obstacles(Model):
+    """A file with a scene alone."""
+
+    path: Path
+    scene: SceneConfig
+
+
+def design_request(
+    arguments: argparse.Namespace, config: RobotConfig, rig: RigConfig | None
+) -> DesignRequest:
+    """What the options ask for."""
+    scene = config.scene if rig is None else rig.scene
+    if arguments.obstacles is not None:
+        scene = scene.extended(read(locate(arguments.obstacles), _Obstacles).scene)
+    posture = arguments.posture
+    if posture is not None and len(posture) != len(config.joints):
+        raise ConfigError(f"--posture: {len(posture)} numbers, the robot has {len(config.joints)} joints")
+    request = DesignRequest(
+        config,
+        scene,
+        robot_limits(config) if rig is None else rig.limits,
+        seconds=arguments.seconds,
+        harmonics=arguments.harmonics,
+        criterion=arguments.criterion,
+        target=arguments.target,
+        noise=None if rig is None else _rig_noise(rig),
+        rate_hz=arguments.rate_hz,
+        posture=None if posture is None else np.array(posture),
+        seed=arguments.seed,
+        starts=arguments.starts,
+        budget_s=arguments.budget,
+    )
+    return given_information(request, arguments.given) if arguments.given else request
+
+
+def robot_limits(config: RobotConfig) -> Limits:
+    """The joints' limits; drives brake as hard as joints may accelerate, as one device."""
+    joints = list(config.joints.values())
+    acceleration = np.array([joint.acceleration for joint in joints])
+    coupling = None if config.coupling is None else np.array(config.coupling)
+    return Limits(
+        config.axes,
+        np.array([joint.position[0] for joint in joints]),
+        np.array([joint.position[1] for joint in joints]),
+        np.array([joint.velocity for joint in joints]),
+        acceleration,
+        (Brake(np.arange(len(joints)), acceleration, coupling),),
+    )
+
+
+def _rig_noise(rig: RigConfig) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """Of simulated drives, whose file says it [N m] (n,)."""
+    for device in rig.devices.values():
+        noise: Sequence[float] | float | None = getattr(device.options, "torque_noise", None)
+        if device.kind == "sim_drives" and noise is not None:
+            return np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(rig.robot.joints),)).copy()
+    return None
+
+
+def search_motion(request: DesignRequest, family: str) -> Design:
+    """The best motion, with a line of progress on standard error."""
+    best = np.inf
+
+    def tell(candidate: Candidate) -> None:
+        nonlocal best
+        if candidate.value < best:
+            best = candidate.value
+            what = "proved" if candidate.proved else "so far"
+            sys.stderr.write(
+                f"start {candidate.start}, iteration {candidate.iterations}: {_shown(request, best)} {what}\n"
+            )
+            sys.stderr.flush()
+
+    if family != "fourier":
+        from heft.identify.excitation.chain import design_chain
+
+        return design_chain(request, dwell=family == "poses")
+    return design(request, tell)
+
+
+def _shown(request: DesignRequest, value: float) -> str:
+    if request.criterion == "condition":
+        return f"condition number {np.exp(value):.1f}"
+    if request.criterion == "worst":
+        return f"worst relative deviation per sample {np.exp(value):.3g}"
+    return f"criterion {value:.3f}"
+
+
+def designed_files(made: Design, out: Path, page: Path) -> None:
+    """Write the trajectory and its page, whole or not at all."""
+    for path, text in ((out, design_text(made, __version__)), (page, design_page(made))):
+        write_whole(path, text.encode())
+
+
+def told(made: Design) -> dict[str, Any]:
+    """The design as JSON values."""
+    worst, request = made.worst_limit, made.request
+    hardest = int(np.nanargmax(made.telling.relative))
+    return {
+        "robot": request.config.name,
+        "criterion": request.criterion,
+        "for": request.target,
+        "seconds": request.seconds,
+        "condition_number": made.condition_number,
+        "wall_seconds": made.wall_seconds,
+        "limits_ok": made.limits_ok,
+        "worst_limit": {
+            "joint": worst.joint,
+            "quantity": worst.quantity,
+            "value": worst.value,
+            "bound": worst.bound,
+            "share": worst.share,
+        },
+        "closest_approach": {"between": str(made.closest), "distance_m": made.closest.distance}
+        if request.config.excitation.collisions and np.isfinite(made.closest.distance)
+        else None,
+        "hardest": {"name": made.telling.names[hardest], "std": float(made.telling.std[hardest])},
+        "expected_std": dict(zip(made.telling.names, made.telling.std.tolist(), strict=True)),
+        "random": {
+            "condition_number": made.before.condition_number,
+            "median_std_ratio": float(np.median(made.before.std / made.telling.std)),
+        },
+    }

@@ -1,0 +1,128 @@
+"""From a log, and a robot where it is known, to findings, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from heft.identify.data.white_noise import white_noise
+from heft.identify.diagnosis.aligned import dataset_of
+from heft.identify.diagnosis.disturbances import COUPLED, check_disturbances
+from heft.identify.diagnosis.excitation import check_excitation
+from heft.identify.diagnosis.explanations import find_explanations
+from heft.identify.diagnosis.finding import Finding
+from heft.identify.diagnosis.fixes import corrected
+from heft.identify.diagnosis.holds import check_holds
+from heft.identify.diagnosis.identifiability import check_identifiability
+from heft.identify.diagnosis.log import Log
+from heft.identify.diagnosis.model_checks import check_bodies
+from heft.identify.diagnosis.model_output import check_model_output
+from heft.identify.diagnosis.regression import Regression
+from heft.identify.diagnosis.smoothing import check_smoothing
+from heft.identify.diagnosis.stamps import check_stamps
+from heft.identify.diagnosis.values import check_values
+from heft.identify.diagnosis.velocity_checks import check_velocities
+from heft.identify.diagnosis.weak_torques import (
+    KINEMATICS,
+    check_kinematics,
+    check_weak_torques,
+    coarse_torques,
+)
+from heft.identify.diagnosis.wrench_checks import check_wrench
+from heft.identify.errors import DataError, HeftError
+from heft.identify.robot import Robot
+
+__all__ = ["diagnose", "look_over"]
+
+MODEL_FREE: tuple[Callable[[Log], list[Finding]], ...] = (
+    check_stamps,
+    check_holds,
+    check_values,
+    check_smoothing,
+)
+
+
+def look_over(log: Log, robot: Robot | None = None) -> list[Finding]:
+    """The cheap looks, which need no model: stamps, holds, values, velocities against positions, excitation."""
+    found = [one for check in MODEL_FREE for one in check(log)]
+    units = check_velocities(log, robot)
+    found += units
+    return _sorted([*found, *check_excitation(corrected(log, None, units)[0], robot)])
+
+
+def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
+    """All looks. What one of them cures is cured before the next looks, so that a fault is told once."""
+    found = look_over(log, robot)
+    log, _ = corrected(log, None, found)
+    if robot is None:
+        return found
+    found += check_bodies(robot)
+    if "tau" not in log.tables or len(robot.joints) != log.n:
+        return _sorted(found)
+    try:
+        data = dataset_of(log)
+        rows = Regression.of(robot, data)
+    except (HeftError, np.linalg.LinAlgError) as exc:
+        return _sorted([*found, *_unusable(found, exc)])
+    size = data.tau.std(axis=0)
+    noise = np.divide(white_noise(data.t, data.tau), size, out=np.full(log.n, np.nan), where=size > 0)
+    found += check_model_output(rows, noise)
+    dead = {log.joints[j] for j in coarse_torques(rows, log)}
+    doubted = any(one.place is not None and one.place.table == "dq" and one.fix is None for one in found)
+    try:
+        measured = data if doubted or "dq" not in log.tables else dataset_of(log, velocities=True)
+        causes = [one for one in find_explanations(log, measured, rows) if one.where not in dead]
+    except DataError:
+        causes = []
+    causes = _beside(found, causes)
+    found += causes
+    try:
+        log, mended = corrected(log, robot, causes)
+        assert mended is not None
+        rows = Regression.of(mended, dataset_of(log))
+    except (HeftError, np.linalg.LinAlgError):
+        return _sorted(found)
+    found += [*check_disturbances(rows), *check_identifiability(rows), *check_wrench(rows)]
+    found += check_weak_torques(rows, log)
+    wrong = {one.where: one for one in check_kinematics(rows)}
+    for one in [one for one in found if one.id == "coupled_joints"]:  # of the two, what explains more
+        rival = wrong.get(one.where.partition(",")[0])
+        if rival is not None and rival.weight - KINEMATICS > one.weight - COUPLED:
+            found.remove(one)
+        elif rival is not None:
+            del wrong[rival.where]
+    found += wrong.values()
+    return _sorted(_beside([], found))
+
+
+def _beside(known: list[Finding], found: list[Finding]) -> list[Finding]:
+    """Findings without those of which the same id is told of the same place already."""
+    told = {(one.id, one.where) for one in known}
+    out = []
+    for one in found:
+        if (one.id, one.where) not in told:
+            told.add((one.id, one.where))
+            out.append(one)
+    return out
+
+
+def _unusable(found: list[Finding], exc: Exception) -> list[Finding]:
+    if any(one.severity == "fatal" for one in found) or "no torques" in str(exc):
+        return []
+    return [
+        Finding(
+            "garbage_rows",
+            "fatal",
+            "log",
+            str(exc),
+            "nothing can be identified from it",
+            "mend the log as said",
+            None,
+            10.0,
+        )
+    ]
+
+
+def _sorted(found: list[Finding]) -> list[Finding]:
+    return sorted(found, key=lambda one: one.rank)

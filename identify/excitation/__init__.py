@@ -1,0 +1,1 @@
+"""Excitation: the motion that tells most about what is to be identified, inside every limit."""

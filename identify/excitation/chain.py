@@ -1,0 +1,113 @@
+"""Chains of minimum-jerk moves between chosen poses (001, section IV; 004, section 4), and static poses.
+
+Poses are drawn inside the limits, and those that are not free are left out. The chain grows by the pose whose move (and
+rest) adds most to log det of the information, among those whose move keeps every bound.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from heft.daq.trajectory.chain import chain_motion
+from heft.daq.trajectory.fourier import FourierSeries
+from heft.daq.trajectory.random_fourier import random_fourier
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ProblemError
+from heft.identify.excitation.design import Design, make_design, telling
+from heft.identify.excitation.request import DesignRequest
+from heft.identify.excitation.search import Candidate
+from heft.identify.excitation.starting import free_postures, posture
+
+__all__ = ["design_chain"]
+
+CANDIDATES, TRIED = 60, 12  # free poses, and how many of them each further move chooses from
+FRACTION = 0.8  # of the velocity and acceleration limits
+REST_S, DWELL_S = 0.2, 1.0  # between moves, and at static poses
+LOOK_HZ = 50.0
+LITTLE = 1e-9  # of what a pose tells: so that log det has a value from the first move on
+
+
+def design_chain(request: DesignRequest, *, dwell: bool) -> Design:
+    """Moves for `request.seconds`; with `dwell` the arm stands at each pose, and only what it shows there counts."""
+    begin = time.monotonic()
+    request.check()
+    rng = np.random.default_rng([request.seed, 0])
+    rest = DWELL_S if dwell else REST_S
+    pool = free_postures(request, rng, CANDIDATES)
+    chain = [posture(request, rng, 0)]
+    columns = list(request.columns)
+    size = _size(request)
+    F = LITTLE * np.eye(len(columns)) if request.given is None else size * request.given * size[:, None]
+    F = F + LITTLE * np.eye(len(columns))
+    lasted = rest
+    while lasted < request.seconds:
+        best: tuple[float, Array, Array, float] | None = None
+        for pose in pool[rng.permutation(len(pool))[:TRIED]]:
+            move = chain_motion(
+                np.array([chain[-1], pose]), request.bounds, fraction=FRACTION, rest_s=rest, rate_hz=LOOK_HZ
+            )
+            if lasted + move.duration_s > request.seconds and len(chain) > 1:
+                continue
+            if not _free(request, move.position, move.velocity, move.acceleration):
+                continue
+            use = np.all(move.velocity == 0.0, axis=1) if dwell else np.ones(len(move), dtype=bool)
+            W = request.robot.regressor.dense(move.position[use], move.velocity[use], move.acceleration[use])[
+                :, :, columns
+            ]
+            W = (W / request.torque_noise[:, None]).reshape(-1, len(columns)) * size
+            more = F + W.T @ W * (request.rate_hz / LOOK_HZ)
+            worth = float(np.linalg.slogdet(more)[1]) / max(move.duration_s, 0.1)
+            if best is None or worth > best[0]:
+                best = worth, pose, more, move.duration_s
+        if best is None:
+            break
+        _, pose, F, seconds = best
+        chain.append(pose)
+        lasted += seconds
+    if len(chain) < 3:
+        raise ProblemError(
+            f"--seconds {request.seconds:g}: only {len(chain)} poses can be reached in this time past every bound, at "
+            "least 3 are needed; give it more"
+        )
+    poses = np.array(chain)
+    motion = chain_motion(poses, request.bounds, fraction=FRACTION, rest_s=rest, rate_hz=10 * LOOK_HZ)
+    still = FourierSeries(
+        np.zeros((len(poses[0]), 1)), np.zeros((len(poses[0]), 1)), poses[0], request.seconds
+    )
+    candidate = Candidate(0, np.zeros((0, 0)), -float(np.linalg.slogdet(F)[1]), True, len(chain), True)
+    sampled = (motion.position, motion.velocity, motion.acceleration)
+    t = np.arange(len(motion)) / motion.rate_hz
+    random = random_fourier(
+        request.limits, period_s=request.seconds, harmonics=request.harmonics, seed=request.seed
+    )
+    return make_design(
+        request,
+        candidate,
+        still,
+        t,
+        sampled,
+        telling(request, random.at(np.linspace(0.0, request.seconds, 500))),
+        begin,
+        poses=poses,
+        fraction=FRACTION,
+        rest_s=rest,
+    )
+
+
+def _size(request: DesignRequest) -> Array:
+    """A scale for each column, so that LITTLE means the same for all, (c,)."""
+    rng = np.random.default_rng(0)
+    limits = request.bounds
+    q = rng.uniform(limits.lower, limits.upper, (50, len(limits.axes)))
+    dq = rng.uniform(-1.0, 1.0, q.shape) * limits.velocity
+    ddq = rng.uniform(-1.0, 1.0, q.shape) * limits.acceleration
+    W = request.robot.regressor.dense(q, dq, ddq)[:, :, list(request.columns)] / request.torque_noise[:, None]
+    length = np.linalg.norm(W.reshape(-1, len(request.columns)), axis=0)
+    return 1.0 / np.maximum(length, 1e-12)
+
+
+def _free(request: DesignRequest, q: Array, dq: Array, ddq: Array) -> bool:
+    problem = request.problem(q[0])
+    return bool(np.all(problem.constraints_of(q, dq, ddq).value <= 0.0))

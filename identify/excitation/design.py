@@ -1,0 +1,196 @@
+"""A designed excitation: the motion, what it keeps, and what it will tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from heft.daq.trajectory.fourier import FourierSeries
+from heft.daq.trajectory.random_fourier import random_fourier
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ProblemError
+from heft.identify.excitation.parallel import best_candidate
+from heft.identify.excitation.problem import FINER
+from heft.identify.excitation.request import DesignRequest
+from heft.identify.excitation.scene import Approach
+from heft.identify.excitation.search import Candidate
+from heft.identify.robot.base import base_parameters
+
+__all__ = ["Design", "LimitUse", "Telling", "design", "information", "make_design", "telling"]
+
+HOPELESS = 1e8  # a condition number beyond this: some parameter cannot be told at all
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """The limit that a motion comes closest to, or leaves: `share` is value over bound, above 1 where it is left."""
+
+    joint: str
+    quantity: str
+    value: float
+    bound: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Telling:
+    """What a motion tells: condition number of the base columns, and expected standard deviations by parameter."""
+
+    names: tuple[str, ...]
+    condition_number: float
+    std: Array
+    relative: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A designed excitation.
+
+    series           the motion, one period of it, from rest to rest
+    time, motion     on a grid ten times finer than the optimiser's: [s] (T,); position, velocity, acceleration (T, n)
+    torque           by the robot's prior [N m] (T, n); None without one
+    clearance        the closest approach at each of these times [m] (T,)
+    limits_ok        whether every limit is kept there
+    worst_limit      the one it comes closest to
+    telling, before  what it will tell, and what a random motion of the same duration would
+    poses            of a chain of moves (K, n) [rad], each within `fraction` of the limits, with `rest_s` [s] at each
+    """
+
+    request: DesignRequest
+    candidate: Candidate
+    series: FourierSeries
+    time: Array
+    motion: tuple[Array, Array, Array]
+    torque: Array | None
+    clearance: Array
+    closest: Approach
+    worst_limit: LimitUse
+    telling: Telling
+    before: Telling
+    wall_seconds: float
+    poses: Array | None = None
+    fraction: float = 1.0
+    rest_s: float = 0.0
+
+    @property
+    def limits_ok(self) -> bool:
+        """Every limit is kept on the fine grid."""
+        return self.worst_limit.share <= 1.0 and self.candidate.proved
+
+    @property
+    def condition_number(self) -> float:
+        """Of the base columns, unweighted: as results print it."""
+        return self.telling.condition_number
+
+
+def design(request: DesignRequest, tell: Callable[[Candidate], None] = lambda _: None) -> Design:
+    """The best motion for a request; `ProblemError` names the bound that cannot be kept."""
+    begin = time.monotonic()
+    request.check()
+    candidate = best_candidate(request, tell)
+    series = request.basis.series(candidate.coefficients)
+    t = request.basis.grid(FINER * request.problem(series.q0).points)
+    random = random_fourier(
+        request.limits, period_s=request.seconds, harmonics=request.harmonics, seed=request.seed
+    )
+    made = make_design(request, candidate, series, t, series.at(t), telling(request, random.at(t)), begin)
+    if made.condition_number > HOPELESS and request.target == "links" and request.given is None:
+        hard = made.telling.names[int(np.nanargmax(made.telling.relative))]
+        raise ProblemError(
+            f"condition number {made.condition_number:.3g}: {hard} cannot be told by any motion inside these limits; "
+            f"the {made.worst_limit.quantity} limit of {made.worst_limit.joint}, {made.worst_limit.bound:.3g}, binds; "
+            "widen it"
+        )
+    return made
+
+
+def make_design(
+    request: DesignRequest,
+    candidate: Candidate,
+    series: FourierSeries,
+    t: Array,
+    motion: tuple[Array, Array, Array],
+    before: Telling,
+    begin: float,
+    *,
+    poses: Array | None = None,
+    fraction: float = 1.0,
+    rest_s: float = 0.0,
+) -> Design:
+    """A motion with all that is said of it; `begin` is when the search began."""
+    robot, scene = request.robot, request.surroundings
+    nearest = scene.distances(motion[0]).min(axis=1, initial=np.inf)
+    torque = None if robot.prior is None else robot.torque(*motion, robot.prior)
+    return Design(
+        request,
+        candidate,
+        series,
+        t,
+        motion,
+        torque,
+        nearest,
+        scene.closest(motion[0][int(nearest.argmin())]),
+        _worst_limit(request, motion, torque),
+        telling(request, motion),
+        before,
+        time.monotonic() - begin,
+        poses,
+        fraction,
+        rest_s,
+    )
+
+
+def information(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Array:
+    """F about the request's parameters from a motion (T, n) that is measured at its rate, (c, c)."""
+    robot, columns = request.robot, list(request.columns)
+    W = robot.regressor.dense(*motion)[:, :, columns] / request.torque_noise[:, None]
+    W = W.reshape(-1, len(columns))
+    samples = request.rate_hz * request.seconds
+    return np.asarray(W.T @ W * (samples / len(motion[0])))
+
+
+def telling(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Telling:
+    """What a motion tells, together with what is given."""
+    robot, columns = request.robot, list(request.columns)
+    F = information(request, motion)
+    if request.given is not None:
+        F = F + request.given
+    size = np.sqrt(np.maximum(np.diag(F), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(F / np.outer(size, size))
+    inverse = (vectors**2 / np.maximum(values, np.finfo(float).eps)).sum(axis=1)
+    std = np.sqrt(inverse) / size
+    base = base_parameters(robot)
+    W = robot.regressor.dense(*motion).reshape(-1, len(robot.parameter_names))
+    names = base.names if request.target == "links" else tuple(robot.parameter_names[k] for k in columns)
+    singular = np.linalg.svd(W[:, columns], compute_uv=False)
+    payload = float(singular[0] / singular[-1]) if singular[-1] > 0 else float("inf")
+    condition = base.condition_number(W) if request.target == "links" else payload
+    return Telling(names, condition, std, std / request.scale)
+
+
+def _worst_limit(
+    request: DesignRequest, motion: tuple[Array, Array, Array], torque: Array | None
+) -> LimitUse:
+    limits, names = request.bounds, request.bounds.axes
+    q, dq, ddq = motion
+    uses: list[LimitUse] = []
+    half = 0.5 * (limits.upper - limits.lower)
+    middle = limits.lower + half
+    bounds = np.array([joint.torque for joint in request.config.joints.values()])
+    for k, name in enumerate(names):
+        i = int(np.abs(q[:, k] - middle[k]).argmax())
+        bound = limits.upper[k] if q[i, k] > middle[k] else limits.lower[k]
+        share = float(abs(q[i, k] - middle[k]) / half[k])
+        uses.append(LimitUse(name, "position", float(q[i, k]), float(bound), share))
+        for quantity, values, limit in (
+            ("velocity", dq, limits.velocity[k]),
+            ("acceleration", ddq, limits.acceleration[k]),
+            ("torque", torque, bounds[k]),
+        ):
+            if values is not None:
+                peak = float(np.abs(values[:, k]).max())
+                uses.append(LimitUse(name, quantity, peak, float(limit), peak / float(limit)))
+    return max(uses, key=lambda use: use.share)

@@ -1,0 +1,159 @@
+"""What a design is asked for, and the optimisation problem that it makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from heft.daq.config.robot import RobotConfig
+from heft.daq.config.scene import SceneConfig
+from heft.daq.trajectory.limits import Limits
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ProblemError
+from heft.identify.excitation.criterion import CRITERIA
+from heft.identify.excitation.fourier_basis import FourierBasis
+from heft.identify.excitation.problem import FourierProblem
+from heft.identify.excitation.sampled_regressor import SampledRegressor
+from heft.identify.excitation.scene import Scene
+from heft.identify.robot import Robot
+from heft.identify.robot.base import base_parameters
+
+__all__ = ["DesignRequest"]
+
+NOISE = 0.01  # of the torque limit, where nothing says what the torques' noise is
+WRIST = 3  # joints that move for a payload
+LEAST_USE = 0.05  # [rad], [m]: a joint that can move less tells nothing
+SMOOTH = 0.07  # of the velocity limit: Coulomb friction changes sign within it, while the optimiser looks
+
+
+@dataclass(frozen=True, eq=False)
+class DesignRequest:
+    """A motion of `seconds` [s] that tells most about `target`, by `criterion`.
+
+    limits    of the joints; with brakes, a stop from every sample has to end inside them
+    target    `links`: the base parameters of the arm. `payload`: the ten of what the hand holds, by the last joints
+    noise     standard deviation of torques [N m] (n,); None: a share of the torque limits
+    given     information of earlier sessions about the same parameters, in their own units (c, c); None: none
+    rate_hz   at which torques are measured
+    posture   [rad] (n,): where joints that do not move stand; None: chosen
+    """
+
+    config: RobotConfig
+    scene: SceneConfig
+    limits: Limits
+    seconds: float = 20.0
+    harmonics: int = 5
+    criterion: str = "d"
+    target: str = "links"
+    noise: Array | None = None
+    given: Array | None = None
+    rate_hz: float = 1000.0
+    posture: Array | None = None
+    seed: int = 0
+    starts: int = 4
+    budget_s: float = 50.0
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot as identification sees it."""
+        return Robot.from_config(self.config)
+
+    @cached_property
+    def surroundings(self) -> Scene:
+        """The arm among its obstacles."""
+        return Scene(self.config, self.robot, self.scene)
+
+    @cached_property
+    def bounds(self) -> Limits:
+        """The limits, with the narrower ranges of the robot's file."""
+        lower, upper = self.limits.lower.copy(), self.limits.upper.copy()
+        for name, (low, high) in self.config.excitation.ranges.items():
+            k = self.limits.axes.index(name)
+            lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
+        brakes = self.limits.brakes if self.config.excitation.keep_stop else ()
+        return replace(self.limits, lower=lower, upper=upper, brakes=brakes)
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """Joints that move."""
+        n = len(self.limits.axes)
+        return tuple(range(0 if self.target == "links" else max(0, n - WRIST), n))
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """Parameters that are to be told, indices: base parameters, or the ten of the last link of a known arm."""
+        if self.target == "links":
+            return base_parameters(self.robot).independent
+        last = len(self.robot.links) - 1
+        return tuple(range(10 * last, 10 * last + 10))
+
+    @cached_property
+    def torque_noise(self) -> Array:
+        """[N m] (n,)."""
+        if self.noise is not None:
+            return np.asarray(self.noise, dtype=np.float64)
+        return NOISE * np.array([joint.torque for joint in self.config.joints.values()])
+
+    @cached_property
+    def torque_bound(self) -> Array | None:
+        """[N m] (n,): the torque limits, less one standard deviation of the links' weight; None without a prior."""
+        if self.robot.prior is None:
+            return None
+        limit = np.array([joint.torque for joint in self.config.joints.values()])
+        return limit / (1.0 + 2.0 * self.robot.spread.inertia)
+
+    @property
+    def basis(self) -> FourierBasis:
+        """The series among which is chosen."""
+        return FourierBasis(self.harmonics, self.seconds)
+
+    @cached_property
+    def scale(self) -> Array:
+        """What deviations are compared with, (c,): the prior's values, at least 1 % of the largest of its kind."""
+        if self.robot.prior is None:
+            return np.ones(len(self.columns))
+        if self.target == "links":
+            values = np.abs(base_parameters(self.robot).matrix @ self.robot.prior)
+        else:
+            values = np.abs(self.robot.prior[list(self.columns)])
+        return np.maximum(values, 0.01 * max(float(values.max()), 1e-6))
+
+    def problem(self, centre: Array) -> FourierProblem:
+        """The problem about a posture [rad] (n,)."""
+        columns = self.columns
+        per_sample = np.zeros((len(columns),) * 2)
+        if self.given is not None:
+            per_sample = self.given / (self.rate_hz * self.seconds)
+        return FourierProblem(
+            SampledRegressor(self.robot, columns, SMOOTH * self.limits.velocity),
+            self.basis,
+            self.bounds,
+            self.moving,
+            centre,
+            CRITERIA[self.criterion],
+            self.torque_noise,
+            per_sample,
+            self.scale,
+            torque=self.torque_bound,
+            scene=self.surroundings if self.config.excitation.collisions else None,
+        )
+
+    def check(self) -> None:
+        """`ProblemError` where no motion can be made, whatever its coefficients: the joint, its limit, the bound."""
+        if not 0.1 <= self.seconds <= 3600.0:
+            raise ProblemError(f"--seconds {self.seconds:g}: a design lasts 0.1 to 3600 s; give another")
+        for k in self.moving:
+            name, limits = self.limits.axes[k], self.bounds
+            ways = {
+                "position": float(limits.upper[k] - limits.lower[k]),
+                "velocity": float(limits.velocity[k]) * self.seconds / 4,
+                "acceleration": float(limits.acceleration[k]) * self.seconds**2 / 16,
+            }
+            which = min(ways, key=ways.__getitem__)
+            if ways[which] < LEAST_USE:
+                raise ProblemError(
+                    f"{name}: its {which} limit lets it move by {ways[which]:.3g} rad in {self.seconds:g} s, at least "
+                    f"{LEAST_USE:g} rad are needed to tell anything; widen this limit, or give it more seconds"
+                )

@@ -1,0 +1,132 @@
+"""Bounds that a motion has to keep at every sample and that are not linear in its coefficients.
+
+Each constraint is c <= 0 at one sample; its derivative is by position, velocity and acceleration there. Only those that
+may matter nearby are handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heft.daq.trajectory.limits import RAMP_PEAK, SHORTEST_STOP_S, Brake, Limits
+from heft.identify.bodies.arrays import Array
+from heft.identify.excitation.sampled_regressor import RegressorSample
+from heft.identify.excitation.scene import Scene
+from heft.identify.robot.regressor.row_layout import Ints
+
+__all__ = ["SampleConstraints", "collision_constraints", "stop_constraints", "torque_constraints"]
+
+NEARBY = -0.3  # c below this is left out: no step goes that far
+NEARBY_M = 0.06  # [m] beyond the clearance
+METRE = 0.1  # [m] that counts as 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleConstraints:
+    """c (m,), the samples they are at (m,), their derivatives (3, m, n), and what each is about."""
+
+    value: Array
+    sample: Ints
+    slopes: Array
+    about: tuple[str, ...]
+
+    @classmethod
+    def none(cls, n: int) -> SampleConstraints:
+        """No constraint."""
+        return cls(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((3, 0, n)), ())
+
+    @classmethod
+    def joined(cls, parts: Sequence[SampleConstraints], n: int) -> SampleConstraints:
+        """All of them."""
+        if not parts:
+            return cls.none(n)
+        return cls(
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.sample for part in parts]),
+            np.concatenate([part.slopes for part in parts], axis=1),
+            tuple(about for part in parts for about in part.about),
+        )
+
+
+def _where(mask: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Rows and columns of a mask (T, n)."""
+    rows, columns = np.nonzero(mask)
+    return rows.astype(np.int64), columns.astype(np.int64)
+
+
+def torque_constraints(sample: RegressorSample, bound: Array, joints: Sequence[str]) -> SampleConstraints:
+    """|torque| / bound - 1, with `bound` (n,) [N m]."""
+    assert sample.torque is not None
+    share = np.abs(sample.torque) / bound - 1.0
+    at, joint = _where(share > NEARBY)
+    if sample.torque_slopes is None:
+        slopes = np.zeros((3, len(at), len(bound)))
+    else:
+        sign = np.sign(sample.torque[at, joint]) / bound[joint]
+        slopes = sample.torque_slopes[:, :, at, joint].transpose(0, 2, 1) * sign[:, None]
+    return SampleConstraints(
+        share[at, joint], at, slopes, tuple(f"torque of {joints[int(j)]}" for j in joint)
+    )
+
+
+def stop_constraints(limits: Limits, q: Array, dq: Array) -> SampleConstraints:
+    """That a stop from any sample ends inside the position limits, as a share of half the range."""
+    n = q.shape[1]
+    half = 0.5 * (limits.upper - limits.lower)
+    end = limits.at_rest_from(q, dq)
+    parts = []
+    for sign, room in ((1.0, limits.upper - end), (-1.0, end - limits.lower)):
+        at, joint = _where(-room / half > NEARBY)
+        slopes = np.zeros((3, len(at), n))
+        rows = np.arange(len(at))
+        slopes[0, rows, joint] = sign / half[joint]
+        for brake in limits.brakes:
+            own = np.isin(joint, brake.joints)
+            if own.any():
+                slopes[1, own] += (
+                    _stop_slopes(brake, dq[at[own]], joint[own]) * (sign / half[joint[own]])[:, None]
+                )
+        about = tuple(f"the stop of {limits.axes[j]}" for j in joint)
+        parts.append(SampleConstraints(-room[at, joint] / half[joint], at, slopes, about))
+    return SampleConstraints.joined(parts, n)
+
+
+def _stop_slopes(brake: Brake, velocity: Array, joint: Ints) -> Array:
+    """Derivative of a stop's way, D v / 2, by velocities (m, n): of the joint itself, and through its duration D."""
+    C = np.eye(len(brake.joints)) if brake.coupling is None else brake.coupling
+    moving = velocity[:, brake.joints]
+    motors = moving @ C.T
+    hardest = np.argmax(np.abs(motors) / brake.deceleration, axis=1)
+    rows = np.arange(len(velocity))
+    duration = brake.duration(moving)
+    rate = RAMP_PEAK * np.sign(motors[rows, hardest]) / brake.deceleration[hardest]
+    rate = np.where(duration > SHORTEST_STOP_S, rate, 0.0)
+    slopes = np.zeros_like(velocity)
+    own = velocity[rows, joint]
+    slopes[:, brake.joints] = 0.5 * (own * rate)[:, None] * C[hardest]
+    slopes[rows, joint] += 0.5 * duration
+    return slopes
+
+
+def collision_constraints(scene: Scene, q: Array, extra: float = 0.0) -> SampleConstraints:
+    """(clearance - distance) / 0.1 m for every pair that is close, and the flange's way out of the workspace."""
+    at, pair, distance, slope = scene.near(q, extra + NEARBY_M)
+    wanted = scene.wanted[pair] + extra
+    slopes = np.zeros((3, len(at), q.shape[1]))
+    slopes[0] = -slope / METRE
+    names = [f"the distance between {one} and {other}" for one, other in scene.pairs]
+    parts = [SampleConstraints((wanted - distance) / METRE, at, slopes, tuple(names[k] for k in pair))]
+    if scene.workspace is not None:
+        points, by_joints = scene.flange(q)
+        for sign, corner in ((1.0, scene.workspace[1]), (-1.0, scene.workspace[0])):
+            beyond = (sign * (points - np.array(corner)) + extra) / METRE
+            at, axis = _where(beyond > -NEARBY_M / METRE)
+            slopes = np.zeros((3, len(at), q.shape[1]))
+            slopes[0] = sign * by_joints[at, axis] / METRE
+            about = tuple(f"the workspace along {'xyz'[k]}" for k in axis)
+            parts.append(SampleConstraints(beyond[at, axis], at, slopes, about))
+    return SampleConstraints.joined(parts, q.shape[1])

@@ -1,0 +1,262 @@
+"""The arm among obstacles: how far it is from itself and from everything else, and how that changes with its joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+
+from heft.daq.config.robot import RobotConfig
+from heft.daq.config.scene import MountingConfig, ObstacleConfig, PlaneConfig, SceneConfig
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ModelError
+from heft.identify.excitation.shapes import kinematic_model, link_shapes, obstacle_shape
+from heft.identify.robot import Robot
+from heft.identify.robot.regressor.row_layout import Ints
+
+__all__ = ["CLEARANCE", "MOUNTING_PLANE", "Approach", "Scene"]
+
+CLEARANCE = 0.02  # [m]: tracking errors of 0.01 rad at an arm's length of 1 m, and as much again for shapes
+OWN = 0.5  # of the clearance, between two links: both are where the same joints put them
+MOUNTING_PLANE = "mounting_plane"
+#: Two parts of the arm that meet in so many of the random postures are drawn into each other, or joined closely.
+OFTEN = 0.5
+POSTURES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """Two parts, and how far they are apart [m]; negative: they overlap."""
+
+    first: str
+    second: str
+    distance: float
+
+    def __str__(self) -> str:
+        return f"{self.first} and {self.second}"
+
+
+class Scene:
+    """Distances between the shapes of an arm and those around it.
+
+    config   the robot's, whose own scene is part of it; `scene`: what a rig and a session add
+
+    Not looked at: links that a joint connects, links that overlap in half of all postures (they are drawn into each
+    other), pairs that the file calls `separate`, and obstacles against the first link where it turns about the
+    mounting plane's normal.
+    """
+
+    def __init__(self, config: RobotConfig, robot: Robot, scene: SceneConfig | None = None) -> None:
+        whole = config.scene if scene is None else scene
+        self.robot, self.config = robot, whole
+        self.clearance = CLEARANCE if whole.clearance is None else whole.clearance
+        mounting = whole.mounting or MountingConfig()
+        self._model = kinematic_model(robot)
+        self._data = self._model.createData()
+        self._geometry = pin.GeometryModel()
+        self._parts: list[str] = []
+        for link, shape in link_shapes(config, robot):
+            self._geometry.addGeometryObject(shape)
+            self._parts.append(link)
+        obstacles = dict(whole.obstacles)
+        if mounting.plane:
+            plane = PlaneConfig(normal=(0.0, 0.0, 1.0), offset=mounting.height)
+            obstacles[MOUNTING_PLANE] = ObstacleConfig(plane=plane)
+        for name, obstacle in obstacles.items():
+            if name in robot.links:
+                raise ModelError(f"scene.obstacles.{name}: a link has this name; call the obstacle otherwise")
+            self._geometry.addGeometryObject(obstacle_shape(name, obstacle))
+            self._parts.append(name)
+        self.workspace = whole.workspace
+        self._add_pairs(whole)
+        self._geometry_data = self._geometry.createData()
+        self._leave_out_overlapping()
+
+    # ------------------------------------------------------------------ pairs
+    def _add_pairs(self, scene: SceneConfig) -> None:
+        links, tree = self.robot.links, self.robot.tree
+        apart = {frozenset(pair) for pair in scene.separate}
+        if unknown := {name for pair in apart for name in pair} - set(self._parts):
+            raise ModelError(
+                f"scene.separate: no {min(unknown)}; there are {', '.join(dict.fromkeys(self._parts))}"
+            )
+        for a in range(len(self._parts)):
+            for b in range(a + 1, len(self._parts)):
+                one, other = self._parts[a], self._parts[b]
+                if one not in links or frozenset((one, other)) in apart or one == other:
+                    continue  # two obstacles, or one link
+                i = links.index(one)
+                if other in links:
+                    j = links.index(other)
+                    if tree.parents[j] == i or tree.parents[i] == j:
+                        continue
+                elif other == MOUNTING_PLANE and tree.parents[i] < 0:
+                    continue  # the base's own neighbour
+                self._geometry.addCollisionPair(pin.CollisionPair(a, b))
+
+    def _leave_out_overlapping(self) -> None:
+        """Links that meet in half of the random postures: their shapes are drawn into each other. Links that are built
+        close to each other keep half of what is usual between them.
+
+        wanted   what each pair keeps [m], shape (P,)
+        """
+        limits, links = self.robot.limits, self.robot.links
+        assert limits is not None
+        low, high = np.clip(limits.position.T, -np.pi, np.pi)
+        q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(low)))
+        found = self.distances(q)
+        often = (found < 0.0).mean(axis=0) > OFTEN
+        pairs = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
+        joined = {
+            (self._parts[first], self._parts[second])
+            for (first, second), out in zip(pairs, often, strict=True)
+            if out and self._droppable(second)
+        }
+        gone = np.array([(self._parts[a], self._parts[b]) in joined for a, b in pairs], dtype=bool)
+        for (first, second), out in zip(pairs, gone, strict=True):
+            if out:
+                self._geometry.removeCollisionPair(pin.CollisionPair(first, second))
+        self._geometry_data = self._geometry.createData()
+        self.__dict__.pop("pairs", None)
+        kept = found[:, ~gone]
+        own = np.array([second in links for _, second in self.pairs], dtype=bool)
+        usual = 0.5 * np.median(kept, axis=0)
+        self.wanted = np.where(own, np.minimum(OWN * self.clearance, usual), self.clearance)
+
+    def _droppable(self, shape: int) -> bool:
+        """Another link, or a mounting plane that nobody has placed: an arm is not in its own plane half of the time."""
+        part = self._parts[shape]
+        return part in self.robot.links or (part == MOUNTING_PLANE and self.config.mounting is None)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The parts that are looked at, pair by pair."""
+        return tuple((self._parts[p.first], self._parts[p.second]) for p in self._geometry.collisionPairs)
+
+    # -------------------------------------------------------------- distances
+    def distances(self, q: Array) -> Array:
+        """Of every pair at every posture q (T, n) [rad]: (T, P) [m]; negative where they overlap."""
+        found = np.empty((len(q), len(self._geometry.collisionPairs)))
+        for i, posture in enumerate(q):
+            pin.computeDistances(self._model, self._data, self._geometry, self._geometry_data, posture)
+            found[i] = [result.min_distance for result in self._geometry_data.distanceResults]
+        return found
+
+    def closest(self, posture: Array) -> Approach:
+        """The closest two parts at a posture (n,)."""
+        distances = self.distances(posture[None])[0]
+        if not len(distances):
+            return Approach("the arm", "nothing", np.inf)
+        k = int(distances.argmin())
+        return Approach(*self.pairs[k], float(distances[k]))
+
+    def near(self, q: Array, margin: float) -> tuple[Ints, Ints, Array, Array]:
+        """Pairs closer than what they keep and `margin` [m] along q (T, n): samples (m,), pairs (m,), distances (m,),
+        and their derivatives by the joints at that sample (m, n)."""
+        samples: list[int] = []
+        pairs: list[int] = []
+        touching: list[Array] = []
+        found = np.empty((len(q), len(self.wanted)))
+        axes, origins = np.empty((len(q), q.shape[1], 3)), np.empty((len(q), q.shape[1], 3))
+        for i, posture in enumerate(q):
+            pin.computeDistances(self._model, self._data, self._geometry, self._geometry_data, posture)
+            results = self._geometry_data.distanceResults
+            found[i] = [result.min_distance for result in results]
+            close = np.flatnonzero(found[i] < self.wanted + margin)
+            if len(close):
+                axes[i], origins[i] = self._axes()
+            for k in close.tolist():
+                one = results[k]
+                samples.append(i)
+                pairs.append(k)
+                touching.append(np.array([one.normal, one.getNearestPoint1(), one.getNearestPoint2()]))
+        at, pair = np.array(samples, dtype=np.int64), np.array(pairs, dtype=np.int64)
+        normal, first, second = np.array(touching).reshape(-1, 3, 3).transpose(1, 0, 2)
+        # normal . (velocity of the second's nearest point - of the first's)
+        slopes = self._along(second, normal, axes[at], origins[at]) * self._movers[pair, 1]
+        slopes -= self._along(first, normal, axes[at], origins[at]) * self._movers[pair, 0]
+        return at, pair, found[at, pair], slopes
+
+    def _along(self, point: Array, normal: Array, axes: Array, origins: Array) -> Array:
+        """Velocities of points (m, 3) along `normal` by those of all joints, (m, n)."""
+        turning = np.cross(point[:, None] - origins, normal[:, None])
+        by_joint = np.where(self.robot.tree.prismatic[:, None], normal[:, None], turning)
+        return np.asarray((axes * by_joint).sum(axis=2))
+
+    def _axes(self) -> tuple[Array, Array]:
+        """Axes and origins of the joints in the base's frame, each (n, 3), where the model's data stand."""
+        poses = [self._data.oMi[j + 1] for j in range(len(self.robot.joints))]
+        axes = [pose.rotation @ axis for pose, axis in zip(poses, self.robot.tree.axis, strict=True)]
+        return np.array(axes), np.array([pose.translation for pose in poses])
+
+    @cached_property
+    def _movers(self) -> Array:
+        """1 where a joint moves the first and the second part of a pair, (P, 2, n)."""
+        links = self.robot.links
+        still = np.zeros(len(self.robot.joints))
+        return np.array(
+            [
+                [self._moves[links.index(one)] if one in links else still for one in pair]
+                for pair in self.pairs
+            ]
+        )
+
+    @cached_property
+    def _moves(self) -> Array:
+        """1 where a joint moves a link, (links, joints)."""
+        n = len(self.robot.joints)
+        return np.array([[float(j in self.robot.tree.support(i)) for j in range(n)] for i in range(n)])
+
+    # ------------------------------------------------------------------ reach
+    @cached_property
+    def reach(self) -> Array:
+        """How far a point of the arm moves at most when a joint turns by 1 rad (moves by 1 m), shape (n,) [m]."""
+        tree, n = self.robot.tree, len(self.robot.joints)
+        size = np.zeros(n)
+        for shape, part in zip(self._geometry.geometryObjects, self._parts, strict=True):
+            if part in self.robot.links:
+                shape.geometry.computeLocalAABB()
+                far = float(np.linalg.norm(shape.placement.translation)) + float(shape.geometry.aabb_radius)
+                far += float(np.linalg.norm(np.array(shape.geometry.aabb_center)))
+                k = self.robot.links.index(part)
+                size[k] = max(size[k], far)
+        steps = np.linalg.norm((tree.joint_in_parent)[:, :3, 3], axis=1)
+        steps += np.array(
+            [0.0 if p < 0 else np.linalg.norm(tree.link_in_joint[p][:3, 3]) for p in tree.parents]
+        )
+        limits = self.robot.limits
+        assert limits is not None
+        travel = np.abs(limits.position).max(axis=1)
+        steps = steps + np.where(tree.prismatic & np.isfinite(travel), travel, 0.0)
+        reach = np.zeros(n)
+        for i in range(n):
+            path, length = tree.support(i), size[i]
+            for j in reversed(path):
+                reach[j] = max(reach[j], 1.0 if tree.prismatic[j] else length)
+                length += steps[j]
+        return reach
+
+    @cached_property
+    def ways(self) -> Array:
+        """How far the parts of a pair move towards each other at most when a joint turns by 1 rad, (n, P) [m]."""
+        apart = self._movers[:, 0] != self._movers[:, 1]
+        return np.asarray((apart * self.reach).T)
+
+    def flange(self, q: Array) -> tuple[Array, Array]:
+        """Positions of the flange (the last link's frame where there is none) along q (T, n): (T, 3), and their
+        derivatives by the joints (T, 3, n)."""
+        robot = self.robot
+        name, place = (robot.links[-1], np.eye(4)) if robot.flange is None else robot.frames[robot.flange]
+        link = robot.links.index(name)
+        local = (robot.tree.link_in_joint[link] @ place)[:3, 3]
+        points, slopes = np.empty((len(q), 3)), np.empty((len(q), 3, q.shape[1]))
+        for i, posture in enumerate(q):
+            pin.forwardKinematics(self._model, self._data, posture)
+            points[i] = self._data.oMi[link + 1].act(local)
+            axes, origins = self._axes()
+            for k, direction in enumerate(np.eye(3)):
+                slopes[i, k] = self._along(points[i : i + 1], direction[None], axes[None], origins[None])[0]
+            slopes[i] *= self._moves[link]
+        return points, slopes

@@ -1,0 +1,95 @@
+"""Solids of an arm and of what stands around it, as coal's shapes: from its model file, or capsules along its links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from heft.daq.config.robot import RobotConfig
+from heft.daq.config.scene import ObstacleConfig
+from heft.identify.errors import ModelError
+from heft.identify.robot import Robot
+from heft.identify.robot.model_shapes import model_shapes
+from heft.identify.robot.regressor_check import reference_model
+
+__all__ = ["kinematic_model", "link_shapes", "obstacle_shape"]
+
+RADIUS = (
+    0.05  # [m] of a capsule around a link of which no shape is known: links of arms are about 0.1 m thick
+)
+
+
+def kinematic_model(robot: Robot) -> pin.Model:
+    """Pinocchio's model of the robot's tree: joint i is joint i + 1 of it, with one number each."""
+    return reference_model(robot.tree, robot.joints)
+
+
+def link_shapes(config: RobotConfig, robot: Robot) -> list[tuple[str, pin.GeometryObject]]:
+    """Each link's shapes, by its name: as its model file has them, else capsules from its joint to the next ones.
+
+    A mesh counts as its convex hull. Links of a base that does not move are no part of it.
+    """
+    found: list[tuple[str, pin.GeometryObject]] = []
+    drawn = [] if config.model is None else _drawn(config.model_file, config.locked)
+    for i, link in enumerate(robot.links):
+        own = [shape for shape in drawn if shape.parentJoint == i + 1]
+        for number, shape in enumerate(own or _capsules(robot, i)):
+            shape.name = f"{link}.{number}"
+            found.append((link, shape))
+    return found
+
+
+def obstacle_shape(name: str, obstacle: ObstacleConfig) -> pin.GeometryObject:
+    """A solid of the scene, fixed to the base."""
+    place = pin.SE3(pin.rpy.rpyToMatrix(*obstacle.rpy), np.array(obstacle.at))
+    if obstacle.box is not None:
+        solid = coal.Box(*obstacle.box)
+    elif obstacle.sphere is not None:
+        solid = coal.Sphere(obstacle.sphere)
+    elif obstacle.capsule is not None:
+        solid = coal.Capsule(obstacle.capsule.radius, obstacle.capsule.length)
+    elif obstacle.cylinder is not None:
+        solid = coal.Cylinder(obstacle.cylinder.radius, obstacle.cylinder.length)
+    else:
+        assert obstacle.plane is not None
+        normal = np.array(obstacle.plane.normal)
+        length = float(np.linalg.norm(normal))
+        solid = coal.Halfspace(normal / length, obstacle.plane.offset / length)
+    return pin.GeometryObject(name, 0, place, solid)
+
+
+def _drawn(path: Path, locked: tuple[str, ...]) -> list[pin.GeometryObject]:
+    """The shapes of a model file; without its meshes' hollows."""
+    shapes = model_shapes(path, locked)
+    for shape in shapes:
+        if isinstance(shape.geometry, coal.BVHModelBase):
+            try:
+                shape.geometry.buildConvexHull(True, "Qt")
+            except RuntimeError as exc:
+                raise ModelError(f"{path.name}: the mesh of {shape.name} has no convex hull: {exc}") from exc
+            shape.geometry = shape.geometry.convex
+    return shapes
+
+
+def _capsules(robot: Robot, link: int) -> list[pin.GeometryObject]:
+    """From the link's joint to those of its children, to the flange where it has one; in the joint's frame."""
+    tree = robot.tree
+    inside = tree.link_in_joint[link]
+    ends = [tree.joint_in_parent[child][:3, 3] for child in np.flatnonzero(tree.parents == link)]
+    if robot.flange is not None and robot.frames[robot.flange][0] == robot.links[link]:
+        ends.append(robot.frames[robot.flange][1][:3, 3])
+    begin = np.linalg.inv(inside)[:3, 3]
+    shapes = []
+    for end in ends or [begin]:
+        a, b = (inside[:3, :3] @ point + inside[:3, 3] for point in (begin, end))
+        length = float(np.linalg.norm(b - a))
+        if length < 1e-3:
+            solid, rotation = coal.Sphere(RADIUS), np.eye(3)
+        else:
+            solid = coal.Capsule(RADIUS, length)
+            rotation = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), b - a).toRotationMatrix()
+        shapes.append(pin.GeometryObject("", link + 1, pin.SE3(rotation, (a + b) / 2), solid))
+    return shapes

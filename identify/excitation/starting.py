@@ -1,0 +1,130 @@
+"""Where a search begins: a posture that nothing is wrong with, and a random motion about it that keeps every bound."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.errors import ProblemError
+from heft.identify.excitation.problem import FourierProblem
+from heft.identify.excitation.request import DesignRequest
+
+__all__ = ["free_postures", "posture", "start"]
+
+POSTURES = 400
+INNER = 0.8  # of the range: the motion needs room on both sides
+DRAWS, FEW = 12, 4  # random motions: of all joints, of some
+SMALLER = 0.75
+SHRINKS = 24
+USE = 0.9  # of the linear limits
+
+
+def posture(request: DesignRequest, rng: np.random.Generator, number: int) -> Array:
+    """A posture [rad] (n,) with room around it; `number` 0 is the middle of the ranges where that is free.
+
+    `ProblemError` where no posture is found: it names what stands in the way in the best of them.
+    """
+    limits = request.bounds
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    given = request.posture
+    if given is not None:
+        problems = _problems(request, given[None])[0]
+        if problems:
+            raise ProblemError(f"the posture to begin at is not free: {problems[0][1]}; choose another one")
+        if len(request.moving) < len(middle):
+            return given
+        middle = given
+    draws = middle + INNER * half * rng.uniform(-1.0, 1.0, (POSTURES, len(middle)))
+    candidates = np.clip(np.vstack([middle[None], draws]), limits.lower, limits.upper)
+    found = _problems(request, candidates)
+    free = [k for k, problems in enumerate(found) if not problems]
+    if not free:
+        best = min(found, key=lambda problems: problems[0][0])
+        often = Counter(problems[0][1].split(":")[0] for problems in found).most_common(1)[0]
+        raise ProblemError(
+            f"no posture inside the joints' limits is free ({len(candidates)} were tried): {best[0][1]} in the best "
+            f"of them; {often[0]} is the worst of it in {often[1]}; take the obstacle away, say where the mounting "
+            "plane is (scene.mounting.height), or widen the limits"
+        )
+    return np.asarray(candidates[free[0] if number == 0 else free[int(rng.integers(len(free)))]])
+
+
+def free_postures(request: DesignRequest, rng: np.random.Generator, count: int) -> Array:
+    """At most `count` random postures that nothing is wrong with, (k, n) [rad]; joints that do not move stand."""
+    limits = request.bounds
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    draws = middle + 0.95 * half * rng.uniform(-1.0, 1.0, (POSTURES, len(middle)))
+    still = [k for k in range(len(middle)) if k not in request.moving]
+    draws[:, still] = (middle if request.posture is None else request.posture)[still]
+    found = _problems(request, draws)
+    return draws[[k for k, problems in enumerate(found) if not problems][:count]]
+
+
+def _problems(request: DesignRequest, q: Array) -> list[list[tuple[float, str]]]:
+    """Per posture, worst first: by how much (in units of the bound) and what is wrong."""
+    found: list[list[tuple[float, str]]] = [[] for _ in q]
+    scene, bound = request.surroundings, request.torque_bound
+    looked = request.config.excitation.collisions
+    distances = scene.distances(q) if looked else np.full((len(q), len(scene.wanted)), np.inf)
+    lacking = 1.5 * scene.wanted - distances
+    for i, k in np.argwhere(lacking > 0.0):
+        one, other = scene.pairs[k]
+        found[i].append(
+            (
+                float(lacking[i, k]) / 0.1,
+                f"{one} and {other}: {distances[i, k]:.3f} m apart, at least {scene.wanted[k]:.3g} m are kept",
+            )
+        )
+    if looked and scene.workspace is not None:
+        points, _ = scene.flange(q)
+        low, high = (np.array(corner) for corner in scene.workspace)
+        for i, axis in np.argwhere((points < low) | (points > high)):
+            found[i].append(
+                (
+                    float(max(points[i, axis] - high[axis], low[axis] - points[i, axis])) / 0.1,
+                    f"workspace: the flange at {'xyz'[axis]} = {points[i, axis]:.3f} m, the workspace is "
+                    f"{low[axis]:g} to {high[axis]:g} m",
+                )
+            )
+    if bound is not None and request.robot.prior is not None:
+        still = np.zeros_like(q)
+        torque = request.robot.torque(q, still, still, request.robot.prior)
+        for i, k in np.argwhere(np.abs(torque) > 0.9 * bound):
+            limit = list(request.config.joints.values())[k].torque
+            found[i].append(
+                (
+                    float(abs(torque[i, k]) / bound[k] - 0.9),
+                    f"torque of {request.limits.axes[k]}: {torque[i, k]:.3g} N m to stand still, its limit is "
+                    f"{limit:g} N m, {bound[k]:.3g} N m with a margin for what the file does not know",
+                )
+            )
+    return [sorted(problems, reverse=True) for problems in found]
+
+
+def start(problem: FourierProblem, rng: np.random.Generator) -> Array:
+    """The best of some random motions, each as large as its bounds allow, shape (k,)."""
+    m = problem.basis.size
+    best: tuple[float, Array] | None = None
+    for _ in range(DRAWS if len(problem.moving) == len(problem.centre) else FEW):
+        z = rng.standard_normal((len(problem.moving), m))
+        z[:, 0] = 0.0
+        x = z.ravel()
+        x = x * np.repeat(USE / np.maximum(problem.share_of_limits(x), 1e-12), m)
+        for _ in range(SHRINKS):
+            if np.all(problem.violations(x).value <= 0.0):
+                break
+            x = SMALLER * x
+        else:
+            continue
+        value = problem.evaluate(x).value
+        if np.isfinite(value) and (best is None or value < best[0]):
+            best = value, x
+    if best is None:
+        about = Counter(problem.violations(0.0 * x).about).most_common(1)
+        raise ProblemError(
+            f"no motion about a free posture keeps every bound: {about[0][0] if about else 'the limits'} is left by "
+            "the smallest of them; widen it"
+        )
+    return best[1]

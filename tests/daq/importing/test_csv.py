@@ -1,0 +1,143 @@
+"""CSV as other people write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heft.daq.errors import ImportFileError
+from heft.daq.importing.readers.csv_dialect import dialect_of
+from heft.daq.importing.readers.csv_text import CsvSource
+
+
+def text(
+    motion: Any, separator: str = ",", decimal: str = ".", head: str = "t,q1,q2,dq1,dq2,tau1,tau2"
+) -> str:
+    table = np.column_stack([motion.t, motion.q, motion.dq, motion.tau])
+    lines = [separator.join(f"{cell:.9g}" for cell in row) for row in table]
+    body = "\n".join(lines).replace(".", decimal) if decimal != "." else "\n".join(lines)
+    return (head.replace(",", separator) + "\n" if head else "") + body + "\n"
+
+
+@pytest.mark.parametrize(
+    ("separator", "decimal"), [(",", "."), (";", ","), ("\t", "."), ("|", "."), ("  ", ".")]
+)
+def test_separators_and_decimal_marks(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, separator: str, decimal: str
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("# a robot\n# rate: 100 Hz\n" + text(motion, separator, decimal), encoding="utf-8")
+    found = imported(path)
+    np.testing.assert_allclose(found.signal("position"), motion.q, rtol=1e-8)
+    np.testing.assert_allclose(found.signal("torque"), motion.tau, rtol=1e-7)
+    columns = found.recording.columns("arm.joint_states")
+    np.testing.assert_allclose((columns.host_ns - columns.host_ns[0]) * 1e-9, motion.t, atol=1e-9)
+
+
+def test_windows_and_a_line_of_units(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    degrees = type(motion)(1e3 * motion.t, np.degrees(motion.q), np.degrees(motion.dq), 1e3 * motion.tau)
+    head = "Time,Axis 1 Pos,Axis 2 Pos,Axis 1 Speed,Axis 2 Speed,Axis 1 Torque,Axis 2 Torque\n"
+    units = "[ms],[deg],[deg],[deg/s],[deg/s],[Nmm],[Nmm]\n"
+    path = tmp_path / "log.csv"
+    body = text(degrees, head="")
+    path.write_bytes(b"\xef\xbb\xbf" + (head + units + body).replace("\n", "\r\n").encode())
+    found = imported(path)
+    np.testing.assert_allclose(found.signal("position"), motion.q, rtol=1e-7)
+    np.testing.assert_allclose(found.signal("velocity"), motion.dq, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.signal("torque"), motion.tau, rtol=1e-7)
+    assert found.recording.streams["arm.joint_states"].rate_hz == pytest.approx(100.0)
+
+
+def test_no_header_and_no_time(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    """Positions are what velocities integrate to, and the rate follows."""
+    path = tmp_path / "log.txt"
+    np.savetxt(path, np.column_stack([motion.tau, motion.q, motion.dq]), delimiter=",")
+    found = imported(path)
+    assert found.map["rate_hz"] == pytest.approx(100.0)
+    np.testing.assert_allclose(found.signal("position"), motion.q)
+    np.testing.assert_allclose(found.signal("torque"), motion.tau)
+
+
+def test_numpys_commented_header(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    table = np.column_stack([motion.t, motion.q, motion.tau])
+    np.savetxt(path, table, delimiter=" ", header="t q_1 q_2 effort_1 effort_2")
+    np.testing.assert_allclose(imported(path).signal("torque"), motion.tau)
+
+
+def test_broken_rows_are_named_and_skipped(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    lines = text(motion).splitlines()
+    lines[11] = "garbage"
+    lines[21] = lines[21].replace(",", ",x", 1)
+    lines[31] = lines[31].rpartition(",")[0] + ","  # an empty cell: only that value is missing
+    lines[41] = lines[41] + ",7"
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found = imported(path)
+    assert sorted(int(line.split("row ")[1].split(":")[0]) for line in found.done.broken) == [12, 22, 42]
+    columns = found.recording.columns("arm.joint_states")
+    assert len(columns) == len(motion.t) - 3
+    assert [count for _, count in columns.gaps] == [1, 1, 1]
+    assert np.isnan(found.signal("torque")).sum() == 1
+    kept = np.delete(np.arange(len(motion.t)), [10, 20, 40])
+    np.testing.assert_allclose(found.signal("position"), motion.q[kept], rtol=1e-8)
+
+
+def test_dates(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    stamps = np.datetime64("2024-05-06T07:08:09.000") + (motion.t * 1000).astype("timedelta64[ms]")
+    numbers = np.column_stack([motion.q, motion.tau])
+    rows = [",".join([str(s), *map(str, row)]) for s, row in zip(stamps, numbers.tolist(), strict=True)]
+    path = tmp_path / "log.csv"
+    path.write_text("stamp,q1,q2,tau1,tau2\n" + "\n".join(rows), encoding="utf-8")
+    recording = imported(path).recording
+    utc = recording.columns("arm.joint_states").host_ns[0] + recording.utc_offset_ns
+    assert utc == np.datetime64("2024-05-06T07:08:09", "ns").astype(int)
+
+
+def test_host_and_device_stamps_are_both_kept(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path
+) -> None:
+    late = motion.t + 0.004 + 0.001 * np.sin(np.arange(len(motion.t)))
+    table = np.column_stack([motion.t, late, motion.q, motion.tau])
+    path = tmp_path / "log.csv"
+    np.savetxt(path, table, delimiter=",", header="t,t_host,q1,q2,tau1,tau2", comments="")
+    columns = imported(path).recording.columns("arm.joint_states")
+    np.testing.assert_allclose((columns.host_ns - columns.request_ns) * 1e-9, late - motion.t, atol=2e-9)
+    assert columns.stream.at_request
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "empty"),
+        (b"\n\n", "empty"),
+        (b"hello\nworld\n", "no rows of numbers"),
+        (bytes(range(256)) * 40, "binary"),
+        (b"\xff\xfet\x00,\x00q\x00", "UTF-16"),
+        (b"1" * 2_000_000, "a line of more than"),
+    ],
+)
+def test_what_is_no_table(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(data)
+    with pytest.raises(ImportFileError, match=said):
+        CsvSource(path)
+
+
+def test_mostly_broken(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    lines = text(motion).splitlines()
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([*lines[:600], *["x,y"] * 2000]), encoding="utf-8")
+    with pytest.raises(ImportFileError, match="rows are broken"):
+        imported(path)
+    assert not (tmp_path / "imported.mcap").exists()
+
+
+def test_a_dialect_with_a_preamble() -> None:
+    found = dialect_of("Robot: X\nDate: 1.2.2024\n\nt;q1;q2\n0,0;1,5;2\n0,1;1,6;2\n0,2;1,7;2\n")
+    assert found is not None
+    assert (found.separator, found.decimal, found.names, found.skip) == (";", ",", ("t", "q1", "q2"), 4)

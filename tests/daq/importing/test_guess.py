@@ -1,0 +1,114 @@
+"""What columns are taken for, by their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heft.daq.importing.guessing.guess import guess
+from heft.daq.importing.guessing.guessed import RobotFacts
+from heft.daq.importing.import_map import ImportMap, merged
+from heft.daq.importing.table import Batch, Column, Table
+
+
+def table_of(columns: dict[str, Any], **options: Any) -> Table:
+    n = len(next(iter(columns.values())))
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    return Table(
+        "", tuple(Column(name, name) for name in columns), Batch("", "", arrays, np.arange(n)), **options
+    )
+
+
+def named(motion: Any, *patterns: str) -> dict[str, Any]:
+    """Columns by patterns for time, positions, velocities and torques, with # or @ for the joint."""
+    t, q, dq, tau = patterns
+    columns: dict[str, Any] = {t: motion.t}
+    for pattern, values in ((q, motion.q), (dq, motion.dq), (tau, motion.tau)):
+        for k, joint in enumerate(("shoulder_pan", "wrist_1")):
+            columns[pattern.replace("#", str(k + 1)).replace("@", joint)] = values[:, k]
+    return columns
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        ("t", "q#", "dq#", "tau#"),
+        ("Time [s]", "Joint # Position [rad]", "Joint # Velocity [rad/s]", "Joint # Torque [Nm]"),
+        ("timestamp", "actual_q_#", "actual_qd_#", "actual_torque_#"),
+        ("time", "@_position", "@_velocity", "@_effort"),
+        ("t [s]", "@.position [rad]", "@.velocity [rad/s]", "@.torque [N m]"),
+        ("sec", "A#.pos", "A#.vel", "A#.trq"),
+        ("Zeit", "Winkel_#", "Drehzahl_#", "Drehmoment_#"),
+        ("t", "q_#_rad", "qd_#_rad_s", "tau_#_Nm"),
+    ],
+)
+def test_names(motion: Any, patterns: tuple[str, ...]) -> None:
+    columns = named(motion, *patterns)
+    found = guess([table_of(columns)]).map
+    names = list(columns)
+    assert found["time"]["column"] == names[0]
+    assert found["position"]["columns"] == names[1:3]
+    assert found["velocity"]["columns"] == names[3:5]
+    assert found["torque"]["columns"] == names[5:7]
+    ImportMap.of(found)
+
+
+def test_commands_models_and_dead_columns_are_not_measurements(motion: Any) -> None:
+    columns = named(motion, "t", "q#", "dq#", "tau_meas_#")
+    for k in (1, 2):
+        columns |= {
+            f"q_cmd_{k}": motion.q[:, 0],
+            f"tau_model_{k}": motion.tau[:, 0],
+            f"tau_sensor_{k}": motion.t * 0,
+        }
+        columns |= {f"tau_J_d_{k}": motion.tau[:, 0], f"temp_{k}": 30 + 0.01 * motion.t}
+    found = guess([table_of(columns)])
+    assert found.map["torque"]["columns"] == ["tau_meas_1", "tau_meas_2"]
+    assert found.map["temperature"]["columns"] == ["temp_1", "temp_2"]
+    reasons = {one.column: one.reason for one in found.columns}
+    assert "model" in reasons["tau_model_1"]
+    assert "command" in reasons["q_cmd_1"]
+    assert all(one.reason for one in found.columns)
+
+
+def test_joints_by_name_in_any_order_and_some_more(motion: Any) -> None:
+    columns = {"t": motion.t}
+    for name, k in (("gripper", 0), ("elbow_joint", 1), ("shoulder_joint", 0)):
+        columns |= {f"{name}_pos": motion.q[:, k], f"{name}_torque": motion.tau[:, k]}
+    robot = RobotFacts(("shoulder_joint", "elbow_joint"), (False, False), np.array([[-3.0, 3.0]] * 2))
+    found = guess([table_of(columns)], robot).map
+    columns_of = dict(zip(found["joints"], found["position"]["columns"], strict=True))
+    assert columns_of == {"shoulder_joint": "shoulder_joint_pos", "elbow_joint": "elbow_joint_pos"}
+
+
+@pytest.mark.parametrize(
+    ("factor", "rate", "units"),
+    [(1.0, 1.0, ("rad", "rad/s")), (57.29578, 57.29578, ("deg", "deg/s")), (1.0, 9.549297, ("rad", "rpm"))],
+)
+def test_units_by_limits_and_by_integration(
+    motion: Any, factor: float, rate: float, units: tuple[str, str]
+) -> None:
+    moved = type(motion)(motion.t, factor * motion.q, rate * motion.dq, motion.tau)
+    robot = RobotFacts(("joint1", "joint2"), (False, False), np.array([[-3.0, 3.0]] * 2))
+    found = guess([table_of(named(moved, "t", "q#", "dq#", "tau#"))], robot).map
+    assert (found["position"]["unit"], found["velocity"]["unit"]) == units
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1.0, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns")])
+@pytest.mark.parametrize("epoch", [0.0, 1.7e9])
+def test_units_of_time(motion: Any, factor: float, unit: str, epoch: float) -> None:
+    columns = named(motion, "stamp", "q#", "dq#", "tau#")
+    stamps = (motion.t + epoch) * factor
+    columns["stamp"] = stamps if factor == 1.0 else np.round(stamps).astype(int)
+    assert guess([table_of(columns)]).map["time"]["unit"] == unit
+
+
+def test_fixes_are_laid_over_a_map() -> None:
+    base = {"time": {"column": "t"}, "torque": {"columns": ["a", "b"], "unit": "N m"}}
+    fix = {"torque": {"sign": [1, -1]}, "rate_hz": 200.0, "time": None}
+    whole = merged(base, fix)
+    assert whole == {"torque": {"columns": ["a", "b"], "unit": "N m", "sign": [1, -1]}, "rate_hz": 200.0}
+    again = ImportMap.of(whole)
+    assert ImportMap.of(again.to_dict()) == again

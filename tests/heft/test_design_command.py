@@ -1,0 +1,63 @@
+"""`heft design` and `heft plan`, as they are called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from heft.main import main
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def test_a_plan_is_shown_without_a_device(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(CONFIGS / "sessions/panda_excitation.yaml"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"]
+    assert told["lowest_point"]["m"] > 0.0
+    assert told["closest_approach"]["m"] > 0.0
+    assert 0.0 < told["peak_torque"]["joint2"] < 87.0
+
+
+def test_a_plan_through_the_mounting_plane_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = tmp_path / "s.yaml"
+    session.write_text(
+        f"name: s\nrig: {CONFIGS}/rigs/sim_panda.yaml\n"
+        "steps:\n  - {name: shake, use: identification, fourier: {seed: 7}}\n",
+        encoding="utf-8",
+    )
+    assert main(["run", str(session), "--dry-run", "--json"]) == 1
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert not told["ok"]
+    assert {v["quantity"] for v in told["violations"]} == {"distance"}
+    assert "steps.shake may not be played" in err
+    assert "mounting_plane" in err
+
+
+def test_a_design_is_written_with_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "d.yaml"
+    robot = str(CONFIGS / "robots/ddarm.yaml")
+    asked = ["design", robot, "--seconds", "8", "--starts", "1", "--out", str(out), "--json"]
+    assert main(asked) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["limits_ok"]
+    assert told["worst_limit"]["share"] <= 1.0
+    assert told["random"]["median_std_ratio"] > 1.0
+    assert out.exists()
+    assert out.with_suffix(".html").exists()
+    assert main(asked) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_an_unknown_obstacle_shape_is_a_mistake_in_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = tmp_path / "scene.yaml"
+    scene.write_text("scene: {obstacles: {table: {at: [0.0, 0.0, 0.1]}}}\n", encoding="utf-8")
+    assert main(["design", str(CONFIGS / "robots/ddarm.yaml"), "--obstacles", str(scene)]) == 2
+    assert "an obstacle is one of box, sphere, capsule, cylinder, plane" in capsys.readouterr().err

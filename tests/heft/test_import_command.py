@@ -1,0 +1,208 @@
+"""`heft import`, files imported on the fly, and `heft export` of recordings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heft.daq.recording import Recording
+from heft.identify import Robot
+from heft.identify.data.recorded_robot import robot_of
+from heft.main import main
+
+URDF = """<robot name="pendulums"><link name="root"/>
+<link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/>
+  <inertia ixx="0.01" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="lower"><inertial><origin xyz="0.15 0 0"/><mass value="1"/>
+  <inertia ixx="0.005" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="finger"><inertial><mass value="0.1"/>
+  <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder_joint" type="revolute"><parent link="root"/><child link="upper"/><axis xyz="0 1 0"/>
+  <limit lower="-3" upper="3" velocity="10" effort="100"/></joint>
+<joint name="elbow_joint" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.4 0 0"/>
+  <axis xyz="0 1 0"/><limit lower="-3" upper="3" velocity="10" effort="100"/></joint>
+<joint name="finger_joint" type="prismatic"><parent link="lower"/><child link="finger"/><origin xyz="0.3 0 0"/>
+  <axis xyz="0 1 0"/><limit lower="0" upper="0.05" velocity="1" effort="10"/></joint>
+<gazebo><plugin filename="x.so" name="x"/></gazebo></robot>"""
+TWO_JOINTS = "t,q1,q2,tau1,tau2\n" + "".join(f"{k},{k},1,3,{k}\n" for k in range(99))
+
+
+@pytest.fixture
+def urdf(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def table(urdf: Path) -> Any:
+    """Time, positions, velocities, torques of an arm with friction, 20 s at 100 Hz (N, 7)."""
+    robot = Robot.load(urdf, locked=["finger_joint"])
+    t = np.arange(2000) / 100
+    rng = np.random.default_rng(2)
+    w, a = 2 * np.pi * 0.1 * np.arange(1, 6)[:, None, None], rng.uniform(-0.2, 0.2, (5, 1, 2))
+    p = rng.uniform(0, 6, (5, 1, 2))
+    angle = w * t[None, :, None] + p
+    q, dq = (a * np.sin(angle)).sum(0), (a * w * np.cos(angle)).sum(0)
+    ddq = (-a * w**2 * np.sin(angle)).sum(0)
+    prior = dict(zip(robot.parameter_names, robot.prior, strict=True)) | {
+        f"{joint}.{term}": value
+        for joint in robot.joints
+        for term, value in (("viscous", 0.5), ("coulomb", 0.3))
+    }
+    tau = robot.torque(q, dq, ddq, [prior[name] for name in robot.parameter_names])
+    return np.column_stack([t, q, dq, tau + 0.02 * rng.standard_normal(tau.shape)])
+
+
+@pytest.fixture
+def log(tmp_path: Path, table: Any) -> Path:
+    """Semicolons, decimal commas, comments, degrees, an empty column at the end."""
+    path = tmp_path / "log.csv"
+    names = "t [s];elbow_pos [deg];shoulder_pos [deg];elbow_vel;shoulder_vel;elbow_torque;shoulder_torque;\n"
+    columns = table[:, [0, 2, 1, 4, 3, 6, 5]] * [1, 57.29577951308232, 57.29577951308232, 1, 1, 1, 1]
+    rows = "".join(";".join(f"{cell:.9g}" for cell in row) + ";\n" for row in columns).replace(".", ",")
+    path.write_text(f"# my robot\n{names}{rows}", encoding="utf-8")
+    return path
+
+
+def test_from_a_csv_to_a_report(
+    log: Path, urdf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    code = main(["identify", str(log), "--robot", str(urdf), "--out", str(out), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert (out / "report.html").is_file()
+    assert said["relative_error"]["validation"] < 0.02
+    assert said["total_mass"] == pytest.approx(3.1, rel=0.1)
+    recording = Recording.open(out / "log.imported.mcap")
+    assert {s.use for s in recording.segments} == {"identification", "validation"}
+    assert "sha256" in recording.metadata["heft.import"]["files"]
+    assert (
+        main(["identify", str(log), "--robot", str(urdf), "--out", str(out), "--json"]) == 0
+    )  # replaces its own
+
+
+def test_what_travels_inside(
+    log: Path, urdf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    into, written = tmp_path / "a.mcap", tmp_path / "map.yaml"
+    command = [
+        "import",
+        str(log),
+        "--robot",
+        str(urdf),
+        "--as",
+        str(into),
+        "--map-out",
+        str(written),
+        "--json",
+    ]
+    assert main(command) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["map"]["joints"] == ["elbow_joint", "shoulder_joint"]
+    assert said["locked"] == ["finger_joint"]
+    assert said["map"]["position"]["unit"] == "deg"
+    assert all(one["reason"] for one in said["columns"])
+    robot = robot_of(Recording.open(into))
+    assert robot.joints == ("shoulder_joint", "elbow_joint")
+    changed = tmp_path / "fix.yaml"
+    changed.write_text(
+        written.read_text(encoding="utf-8") + "robot: {gravity: [0, 0, 9.81]}\n", encoding="utf-8"
+    )
+    assert (
+        main(
+            [
+                "import",
+                str(log),
+                "--robot",
+                str(urdf),
+                "--as",
+                str(into),
+                "--map",
+                str(changed),
+                "--overwrite",
+            ]
+        )
+        == 0
+    )
+    np.testing.assert_array_equal(robot_of(Recording.open(into)).gravity, [0, 0, 9.81])
+    assert main(["identify", str(into), "--out", str(tmp_path / "out")]) in (0, 1)
+
+
+def test_there_and_back(log: Path, table: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    into = tmp_path / "a.mcap"
+    assert main(["import", str(log), "--as", str(into)]) == 0
+    first = Recording.open(into).columns("arm.joint_states")
+    for option, name in (("--csv", "b.csv"), ("--parquet", "b.parquet"), ("--bag", "b")):
+        assert main(["export", str(into), option, str(tmp_path / name)]) == 0
+        again = tmp_path / f"{name}.mcap"
+        assert main(["import", str(tmp_path / name), "--as", str(again), "--no-viewer"]) == 0
+        columns = Recording.open(again).columns("arm.joint_states")
+        for quantity in ("position", "velocity", "torque"):
+            np.testing.assert_allclose(columns.quantity(quantity), first.quantity(quantity), rtol=1e-12)
+        np.testing.assert_allclose(np.diff(columns.host_ns), np.diff(first.host_ns), atol=300)
+        assert columns.stream.columns[0].of == first.stream.columns[0].of
+    assert main(["export", str(into), "--bag", str(tmp_path / "c"), "--stream", "nope"]) == 2
+    assert "no stream 'nope'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (lambda p: p.write_bytes(b""), 4, "empty"),
+        (lambda p: p.write_bytes(np.random.default_rng(1).bytes(100_000)), 4, "binary"),
+        (lambda p: p.write_text("t;q1;q2;q3\n" + "7;1;2;3\n" * 9), 4, "which column is time"),
+        (lambda p: p.write_text("a;b\n" + "1;1\n" * 50), 4, "cannot be told"),
+        (lambda p: p.unlink(), 4, "No such file"),
+        (lambda p: p.write_text(TWO_JOINTS), 4, "the robot has 3 joints, the file has q (2), tau (2)"),
+    ],
+)
+def test_hostile_files_leave_nothing(
+    log: Path,
+    urdf: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Path], Any],
+    code: int,
+    said: str,
+) -> None:
+    change(log)
+    before = sorted(path.name for path in log.parent.iterdir())
+    assert main(["import", str(log), "--robot", str(urdf), "--as", str(log.parent / "a.mcap")]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    assert sorted(path.name for path in log.parent.iterdir()) == before
+
+
+def test_maps_that_cannot_be_used(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "map.yaml"
+    for text, said in (
+        ("torque: {unit: furlong}", "furlong"),
+        ("torqe: {}", "torqe"),
+        ("- 1", "expected keys"),
+        ("position: {columns: [nope]}", "no column 'nope'"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        assert main(["import", str(log), "--map", str(path), "--as", str(tmp_path / "a.mcap")]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "a.mcap").exists()
+
+
+def test_nothing_is_overwritten_unasked(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    into = tmp_path / "a.mcap"
+    into.write_text("mine", encoding="utf-8")
+    with pytest.raises(SystemExit) as end:
+        main(["import", str(log), "--as", str(into)])
+    assert end.value.code == 2
+    assert into.read_text(encoding="utf-8") == "mine"
+    assert main(["import", str(log), "--as", str(into), "--overwrite"]) == 0
+    assert main(["import", str(into), "--as", str(tmp_path / "b.mcap")]) == 2
+    assert "a recording of Heft already" in capsys.readouterr().err

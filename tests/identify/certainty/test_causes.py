@@ -1,0 +1,102 @@
+"""Causes that positions and stamps tell alone, what a file without masses leaves unknown, and random healthy arms."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heft.identify import Dataset, Robot, fit
+from heft.identify.certainty.causes.kinematic_limits import beyond_limits, reach
+from heft.identify.certainty.reason import Reason
+from heft.identify.robot.limits import Limits
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+from random_arms import random_arm
+
+ROWS = [
+    {"alpha": np.pi / 2, "a": 0.0, "d": 0.3, "theta": 0.0},
+    {"alpha": 0.0, "a": 0.5, "d": 0.0, "theta": 0.0},
+    {"alpha": 0.0, "a": 0.4, "d": 0.0, "theta": 0.0},
+]
+
+
+@pytest.fixture
+def bare() -> Robot:
+    return Robot.from_dh(ROWS)
+
+
+@pytest.fixture
+def limited(bare: Robot) -> Robot:
+    span = np.tile([-2.0, 2.0], (3, 1))
+    return replace(bare, limits=replace(Limits.none(3), position=span, velocity=np.array([2.0, 2.0, 4.0])))
+
+
+def ids(robot: Robot, travel: float, speed: float) -> list[str]:
+    return [one.id for one in beyond_limits(robot, np.full(3, travel), np.full(3, speed))]
+
+
+def test_motion_of_an_arm_is_within_limits(bare: Robot, limited: Robot) -> None:
+    assert ids(limited, 3.5, 1.9) == []
+    assert ids(bare, 6.0, 6.0) == []
+
+
+def test_positions_in_degrees_are_told_without_torques(bare: Robot, limited: Robot) -> None:
+    assert ids(limited, 2.0 * 57.3, 57.3) == ["position-unit"]
+    assert ids(bare, 57.3, 57.3) == ["position-unit"]
+
+
+def test_one_joint_without_a_limit_may_turn_on_and_on(bare: Robot) -> None:
+    assert beyond_limits(bare, np.array([1.0, 1.0, 100.0]), np.ones(3)) == []
+
+
+def test_rates_that_are_far_off_are_told_without_torques(bare: Robot, limited: Robot) -> None:
+    assert ids(limited, 2.0, 20 * 1.0) == ["too-fast"]
+    assert ids(limited, 2.0, 1.0 / 20) == ["too-slow"]
+    assert ids(bare, 2.0, 20 * 1.5) == ["too-fast"]
+    assert ids(bare, 2.0, 1.0 / 20) == []  # without a limit nobody knows what is slow
+
+
+def test_reach_is_the_stretched_arm(bare: Robot) -> None:
+    assert reach(bare) == pytest.approx(1.2)
+    assert reach(bare, 1) == pytest.approx(0.9)
+    assert reach(bare, 2) == pytest.approx(0.4)
+
+
+def reasons(robot: Robot, data: Dataset, factor: float = 1.0) -> tuple[Reason, ...]:
+    return fit(robot, replace(data, tau=factor * np.asarray(data.tau)), cutoff_hz=5.0).verdict.reasons
+
+
+@pytest.mark.slow
+def test_without_masses_it_says_what_cannot_be_known_and_what_cannot_be() -> None:
+    arm = random_arm(0)
+    robot = replace(arm.robot, prior=None)
+    told = [one.id for one in reasons(robot, arm.fit)]
+    assert "scale-unknown" in told
+    assert "torque-scale" not in told
+    assert "scale-unknown" not in [
+        one.id for one in reasons(replace(robot, total_mass=(10.0, 90.0)), arm.fit)
+    ]
+    for factor in (5e-3, 200.0):
+        first = reasons(robot, arm.fit, factor)[0]
+        assert first.id == "torque-scale"
+        assert "at the arm's reach" in first.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_healthy_arm_is_not_blamed(seed: int) -> None:
+    arm = random_arm(seed)
+    result = fit(arm.robot, arm.fit, cutoff_hz=5.0)
+    assert [one.id for one in result.findings if one.cause or one.id.endswith("-unknown")] == []
+    assert result.fit.total < 0.05  # whatever hangs together in the base parameters
+
+
+@pytest.mark.slow
+def test_poor_motion_still_tells_factor_and_rate() -> None:
+    arm = random_arm(2)
+    assert reasons(arm.robot, arm.fit, 100.0)[0].id == "torque-scale"
+    slow = replace(arm.fit, t=20 * arm.fit.t)
+    first = [one.id for one in fit(arm.robot, slow, cutoff_hz=0.5).verdict.reasons[:3]]
+    assert {"time-scale", "too-slow"} & set(first)

@@ -1,0 +1,76 @@
+"""What a robot's file tells of a log: a few defects quickly, a dozen of the benchmark's slowly."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heft.identify import Robot
+from heft.identify.diagnosis.diagnose import diagnose
+from heft.identify.diagnosis.log import Log
+from heft.identify.diagnosis.model_checks import check_bodies, check_limits_of
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+from log_defects import DEFECTS
+
+SLOW = (
+    "rate wrong, no velocities",
+    "clock of torques drifts",
+    "torques late",
+    "positions converted twice",
+    "torque scale of one joint",
+    "torque sign of one joint",
+    "gravity elsewhere",
+    "torques exchanged",
+    "joint offset",
+    "torques of a model",
+    "friction drifts",
+    "slow motion",
+)
+
+
+def test_a_healthy_log_has_nothing_serious(healthy: Log, wam7: Robot) -> None:
+    assert [one for one in diagnose(healthy, wam7) if one.severity != "note"] == []
+
+
+@pytest.mark.slow
+def test_a_turned_sign_of_all_torques(healthy: Log, wam7: Robot) -> None:
+    found = diagnose(healthy.with_values(tau=-healthy.tables["tau"].values), wam7)
+    assert found[0].id == "torque_sign"
+    assert found[0].severity == "fatal"
+    assert found[0].fix == {"torque": {"sign": -1.0}}
+
+
+def test_a_contact_is_found_where_it_was(healthy: Log, wam7: Robot) -> None:
+    tau = healthy.tables["tau"]
+    pulse = 0.5 * np.exp(-(((tau.t - 7.0) / 0.2) ** 2))[:, None] * tau.values.std(axis=0)
+    found = {one.id: one for one in diagnose(healthy.with_values(tau=tau.values + pulse), wam7)}
+    assert found["contact"].place is not None
+    assert found["contact"].place.span_s == pytest.approx((6.0, 8.0), abs=0.5)
+
+
+def test_a_link_that_could_not_exist_is_named_with_its_level(wam7: Robot) -> None:
+    assert wam7.prior is not None
+    prior = wam7.prior.copy()
+    prior[24] = 5 * (prior[26] + prior[29])
+    (found,) = check_bodies(replace(wam7, prior=prior))
+    assert found.where == wam7.links[2]
+    assert "level full" in found.evidence
+    assert check_bodies(wam7) == []
+
+
+def test_limits_in_degrees(wam7: Robot) -> None:
+    assert wam7.limits is not None
+    limits = replace(wam7.limits, position=wam7.limits.position * 180 / np.pi)
+    assert {one.id for one in check_limits_of(replace(wam7, limits=limits))} == {"model_limits"}
+    assert check_limits_of(wam7) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_severe_defects_are_named(healthy: Log, wam7: Robot, name: str) -> None:
+    (one,) = (defect for defect in DEFECTS if defect.name == name)
+    log, robot = one.make(healthy, wam7, 2, np.random.default_rng(0))
+    assert {found.id for found in diagnose(log, robot)} & set(one.ids)

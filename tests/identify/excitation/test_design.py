@@ -1,0 +1,96 @@
+"""Whole designs of small arms: every bound is kept, equal seeds give equal motions, and what cannot be done is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heft.daq.config.robot import RobotConfig
+from heft.daq.config.scene import ObstacleConfig, SceneConfig
+from heft.daq.trajectory.checks import check_motion
+from heft.identify.errors import ProblemError
+from heft.identify.excitation.chain import design_chain
+from heft.identify.excitation.design import Design, design
+from heft.identify.excitation.design_text import design_text
+from heft.identify.excitation.page import design_page
+from heft.identify.robot.base import base_parameters
+
+from .conftest import request_for
+
+
+@pytest.fixture(scope="module")
+def made(ddarm: RobotConfig) -> Design:
+    return design(request_for(ddarm, criterion="condition", seconds=10.0))
+
+
+def test_every_limit_is_kept_and_the_condition_is_the_products_own(made: Design) -> None:
+    robot, limits = made.request.robot, made.request.limits
+    q, dq, ddq = made.series.at(np.arange(10_000) / 1000.0)
+    assert np.all((q <= limits.upper) & (q >= limits.lower))
+    assert np.all(np.abs(dq) <= limits.velocity)
+    assert np.all(np.abs(ddq) <= limits.acceleration)
+    bound = [joint.torque for joint in made.request.config.joints.values()]
+    assert np.all(np.abs(robot.torque(q, dq, ddq, robot.prior)) <= bound)
+    assert made.limits_ok
+    assert made.worst_limit.share <= 1.0
+    W = robot.regressor.dense(q, dq, ddq).reshape(-1, len(robot.parameter_names))
+    assert base_parameters(robot).condition_number(W) == pytest.approx(made.condition_number, rel=0.01)
+    assert made.condition_number < 0.5 * made.before.condition_number
+
+
+def test_equal_requests_give_equal_files(made: Design) -> None:
+    again = design(request_for(made.request.config, criterion="condition", seconds=10.0))
+    assert design_text(again, "0") == design_text(made, "0")
+
+
+def test_the_page_needs_nothing_else(made: Design) -> None:
+    page = design_page(made)
+    assert "Expected standard deviations" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_file_is_read_and_played(made: Design, tmp_path) -> None:
+    from heft.daq.config.design_file import load_design
+
+    path = tmp_path / "d.yaml"
+    path.write_text(design_text(made, "0"), encoding="utf-8")
+    motion = load_design(path).motion(made.request.limits, 1000.0)
+    assert motion.begins_at_rest
+    assert motion.ends_at_rest
+    assert motion.duration_s == pytest.approx(10.0)
+    check_motion(motion, made.request.limits)
+
+
+@pytest.mark.parametrize("dwell", [False, True])
+def test_chains_of_moves_and_poses(ddarm: RobotConfig, dwell: bool) -> None:
+    chain = design_chain(request_for(ddarm, seconds=15.0), dwell=dwell)
+    assert chain.poses is not None
+    assert len(chain.poses) >= 3
+    assert chain.worst_limit.share <= 1.0
+    assert "chain:" in design_text(chain, "0")
+
+
+def test_limits_too_tight_are_named(ddarm: RobotConfig) -> None:
+    slow = ddarm.joints["joint2"].model_copy(update={"velocity": 1e-3})
+    tight = ddarm.model_copy(update={"joints": ddarm.joints | {"joint2": slow}})
+    with pytest.raises(ProblemError, match=r"joint2: its velocity limit lets it move by 0\.005 rad in 20 s"):
+        design(request_for(tight))
+
+
+def test_torque_of_one_newton_metre_is_named(panda: RobotConfig) -> None:
+    weak = {name: joint.model_copy(update={"torque": 1.0}) for name, joint in panda.joints.items()}
+    with pytest.raises(ProblemError, match=r"torque of joint\d: .* N m to stand still, its limit is 1 N m"):
+        design(request_for(panda.model_copy(update={"joints": weak})))
+
+
+def test_an_obstacle_around_the_arm_is_named(panda: RobotConfig) -> None:
+    shell = SceneConfig(obstacles={"shell": ObstacleConfig(sphere=2.0)})
+    with pytest.raises(ProblemError, match=r"link\d and shell: -\d.* m apart, at least 0\.02 m are kept"):
+        design(request_for(panda, shell))
+
+
+def test_a_posture_in_collision_is_named(panda: RobotConfig) -> None:
+    through = np.array([0.0, 1.7, 0.0, -0.3, 0.0, 1.6, 0.0])
+    with pytest.raises(ProblemError, match="the posture to begin at is not free: link"):
+        design(request_for(panda, posture=through))

@@ -1,0 +1,123 @@
+"""Distances against geometry that can be worked out by hand, and against MuJoCo's own."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import mujoco
+import numpy as np
+import pytest
+
+from heft.daq.config.robot import RobotConfig
+from heft.daq.config.scene import MountingConfig, ObstacleConfig, SceneConfig
+from heft.daq.errors import CheckError
+from heft.daq.trajectory.trajectory import Trajectory
+from heft.identify.errors import ModelError
+from heft.identify.excitation.preflight import collision_check, looked_at, workspace_check
+from heft.identify.excitation.route import Router
+from heft.identify.excitation.scene import MOUNTING_PLANE, Scene
+from heft.identify.robot import Robot
+
+from .conftest import CONFIGS
+
+READY = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
+
+
+@pytest.fixture(scope="module")
+def robot(panda: RobotConfig) -> Robot:
+    return Robot.from_config(panda)
+
+
+def scene(panda: RobotConfig, robot: Robot, **parts: object) -> Scene:
+    return Scene(panda, robot, SceneConfig(**parts))  # type: ignore[arg-type]
+
+
+def test_distances_between_links_and_to_a_box_are_those_of_mujoco(panda: RobotConfig, robot: Robot) -> None:
+    """MuJoCo reads the same file; its distances are its own code."""
+    table = ObstacleConfig(box=(0.4, 0.6, 0.1), at=(0.5, 0.0, 0.1))
+    ours = scene(panda, robot, obstacles={"table": table}, mounting=MountingConfig(plane=False))
+    spec = mujoco.MjSpec.from_file(str(CONFIGS / "robots/panda.xml"))
+    spec.worldbody.add_geom(
+        name="table", type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.2, 0.3, 0.05], pos=[0.5, 0.0, 0.1]
+    )
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    limits = robot.limits
+    assert limits is not None
+    low, high = limits.position.T
+    for q in np.random.default_rng(0).uniform(low, high, (30, 7)):
+        data.qpos[:] = q
+        mujoco.mj_forward(model, data)
+        found = ours.distances(q[None])[0]
+        for (one, other), distance in zip(ours.pairs, found, strict=True):
+            theirs = mujoco.mj_geomDistance(model, data, _geom(model, one), _geom(model, other), 5.0, None)
+            assert max(distance, 0.0) == pytest.approx(max(theirs, 0.0), abs=2e-3), (one, other)
+
+
+def _geom(model: mujoco.MjModel, part: str) -> int:
+    if part == "table":
+        return int(mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, part))
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, part)
+    return int(model.body_geomadr[body])
+
+
+def test_the_mounting_plane_is_there_by_default(panda: RobotConfig, robot: Robot) -> None:
+    assert MOUNTING_PLANE in {other for _, other in scene(panda, robot).pairs}
+    none = scene(panda, robot, mounting=MountingConfig(plane=False))
+    assert MOUNTING_PLANE not in {other for _, other in none.pairs}
+
+
+def test_a_motion_through_the_mounting_plane_is_refused(panda: RobotConfig, robot: Robot) -> None:
+    line = np.linspace(0.0, 1.0, 500)[:, None]
+    down = READY + line * (np.array([0.0, 1.7, 0.0, -0.5, 0.0, 1.0, 0.0]) - READY)
+    still = np.zeros_like(down)
+    motion = Trajectory(panda.axes, 100.0, down, still, still)
+    with pytest.raises(
+        CheckError, match=r"link\d and mounting_plane: .* at \d\.\d+ s, bound 0\.02 m; design"
+    ):
+        collision_check(scene(panda, robot))(motion)
+    samples, _ = looked_at(scene(panda, robot), down)
+    assert 5 < len(samples) < 400  # it does not look where nothing can have happened
+
+
+def test_between_two_looks_nothing_is_closer_than_it_may_be(panda: RobotConfig, robot: Robot) -> None:
+    among = scene(panda, robot)
+    rng = np.random.default_rng(4)
+    limits = robot.limits
+    assert limits is not None
+    low, high = limits.position.T
+    for _ in range(5):
+        begin, end = rng.uniform(low, high, (2, 7))
+        line = begin + np.linspace(0.0, 1.0, 400)[:, None] * (end - begin)
+        _, distances = looked_at(among, line)
+        if np.all(distances >= among.wanted):
+            assert np.all(among.distances(line) >= among.wanted)
+
+
+def test_the_flange_stays_in_its_workspace(panda: RobotConfig, robot: Robot) -> None:
+    still = np.zeros((3, 7))
+    motion = Trajectory(panda.axes, 100.0, np.tile(READY, (3, 1)), still, still)
+    box = scene(panda, robot, workspace=((-0.2, -0.2, 0.0), (0.2, 0.2, 1.0)))
+    with pytest.raises(CheckError, match=r"flange at x = 0\.\d+ m at 0\.000 s, bound 0\.2 m \(workspace\)"):
+        workspace_check(box)(motion)
+
+
+def test_a_way_is_found_around_a_wall(panda: RobotConfig, robot: Robot) -> None:
+    wall = ObstacleConfig(box=(0.6, 0.04, 0.5), at=(0.55, 0.0, 0.25))
+    among = scene(panda, robot, obstacles={"wall": wall})
+    limits = robot.limits
+    assert limits is not None
+    route = Router(among, *limits.position.T)
+    begin, end = READY.copy(), READY.copy()
+    begin[0], end[0] = -0.8, 0.8
+    begin[1], end[1] = 0.3, 0.3
+    assert not route.clear(begin, end)
+    between = route(begin, end)
+    assert between
+    poses = [begin, *between, end]
+    assert all(route.clear(one, other) for one, other in pairwise(poses))
+
+
+def test_an_obstacle_may_not_be_called_like_a_link(panda: RobotConfig, robot: Robot) -> None:
+    with pytest.raises(ModelError, match=r"obstacles\.link3: a link has this name"):
+        scene(panda, robot, obstacles={"link3": ObstacleConfig(sphere=0.1)})
