@@ -7,6 +7,9 @@ PROGRAMS := chromium mosquitto
 NEWEST := 3.14
 # Processes that tests run in. On two cores: one more than these, since many tests wait for a device or a clock.
 WORKERS ?= 3
+# Tests of devices, wires and programs wait for real time: they run apart from those that only compute.
+REAL_TIME := $(addprefix tests/,conformance drivers/devices drivers/emulators drivers/transports daq/bus daq/following \
+  daq/mqtt daq/record daq/replay daq/rig daq/session daq/test_clock.py identify/worker heft system)
 # A host may stall for half a second, and tests in real time with it: they are tried again, and said so (-r R).
 AGAIN := -r R --reruns
 export OMP_NUM_THREADS ?= 1
@@ -35,8 +38,10 @@ programs:
 run: .venv/ready
 	$(BIN)/heft run
 
+# First what computes, then what waits for real time: it must not wait for processors as well.
 test: .venv/ready programs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(AGAIN) 1 tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" tests $(addprefix --ignore=,$(REAL_TIME))
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(AGAIN) 2 $(REAL_TIME)
 
 # First what needs processors, side by side; then what needs the machine for itself.
 slow: .venv/ready programs build/python$(NEWEST)

@@ -124,6 +124,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of a command line by key, checked; `ConfigError` lists the known ones."""
+    if not arguments.set:
+        return {}  # and the libraries of an identification are not loaded before an arm moves
     from heft.identify.settings import Settings
 
     return Settings.parse(arguments.set).to_dict()

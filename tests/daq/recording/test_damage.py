@@ -29,26 +29,25 @@ def chunks_of(path: Path) -> list[tuple[int, int, set[str]]]:
     ]
 
 
-def blocks_up_to(sample: Any, size: int) -> int:
-    """How many Blocks are in chunks that end at or before byte `size`."""
-    recording = Recording.open(sample.path)
-    with sample.path.open("rb") as file:
-        return sum(
-            1
-            for entry in recording._contents.chunks
-            if entry.offset + entry.length <= size
-            for message in messages(unpack(file, entry))
-            if message.channel in recording._channels.values()
-        )
+def blocks_by_chunk(path: Path) -> list[tuple[int, int]]:
+    """Where each chunk ends, and how many Blocks are in it."""
+    recording = Recording.open(path)
+    ours = set(recording._channels.values())
+    with path.open("rb") as file:
+        return [
+            (c.offset + c.length, sum(message.channel in ours for message in messages(unpack(file, c))))
+            for c in recording._contents.chunks
+        ]
 
 
 def test_a_cut_file_yields_all_complete_chunks(sample: Any, tmp_path: Path) -> None:
     data = sample.path.read_bytes()
-    boundaries = [edge for start, end, _ in chunks_of(sample.path) for edge in (start, end)]
+    boundaries = [edge for start, end, _ in chunks_of(sample.path)[::3] for edge in (start, end)]
     rng = np.random.default_rng(1)
     places = {edge + d for edge in boundaries for d in (-1, 0, 1)} | set(
-        rng.integers(8, len(data), 60).tolist()
+        rng.integers(8, len(data), 20).tolist()
     )
+    blocks_in = blocks_by_chunk(sample.path)
     path = tmp_path / "cut.mcap.partial"
     first_whole = min(end for _, end, streams in chunks_of(sample.path) if streams)
     for size in sorted(places):
@@ -60,7 +59,7 @@ def test_a_cut_file_yields_all_complete_chunks(sample: Any, tmp_path: Path) -> N
         recording, found = read(path)
         for name, blocks in found.items():
             assert blocks <= sample.encoded[name], f"cut at {size}: {name} has blocks that were never written"
-        assert sum(map(len, found.values())) == blocks_up_to(sample, size), f"cut at {size}"
+        assert sum(map(len, found.values())) == sum(n for end, n in blocks_in if end <= size), f"cut at {size}"
         recovery = recording.recovery
         assert not recovery.damaged
         assert recovery.samples == {name: len(recording.columns(name)) for name in recording.streams}
@@ -89,9 +88,9 @@ def test_a_changed_byte_never_becomes_data(sample: Any, tmp_path: Path) -> None:
     notes = Recording.open(sample.path).metadata
     rng = np.random.default_rng(2)
     path = tmp_path / "changed.mcap"
-    heads = [start + i for start, _, _ in chunks[::9] for i in range(0, 55, 3)]
-    tail = list(range(len(data) - 45, len(data)))
-    for place in [*rng.integers(8, len(data), 150).tolist(), *heads, *tail]:
+    heads = [start + i for start, _, _ in chunks[::9] for i in range(0, 55, 7)]
+    tail = list(range(len(data) - 45, len(data), 3))
+    for place in [*rng.integers(8, len(data), 60).tolist(), *heads, *tail]:
         changed = bytearray(data)
         changed[place] ^= int(rng.integers(1, 256))
         path.write_bytes(changed)
@@ -120,8 +119,8 @@ def test_a_changed_byte_in_an_unfinished_file(sample: Any, tmp_path: Path) -> No
     path = tmp_path / "changed.mcap.partial"
     path.write_bytes(data[:end])
     _, whole = read(path)
-    places = rng.integers(chunks[1][0], end, 100).tolist()
-    places += [start + i for start, _, _ in chunks[1:-2:19] for i in range(0, 55, 2)]
+    places = rng.integers(chunks[1][0], end, 50).tolist()
+    places += [start + i for start, _, _ in chunks[1:-2:19] for i in range(0, 55, 5)]
     for place in places:
         changed = bytearray(data[:end])
         changed[place] ^= int(rng.integers(1, 256))

@@ -17,8 +17,8 @@ from heft.drivers.plant.bench import Bench
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench(RealClock(), axes=("joint1", "joint2"), posture=np.array([0.3, -1.2]), sway_hz=0.02)
+def bench(steady_clock: Callable[[], RealClock]) -> Bench:
+    return Bench(steady_clock(), axes=("joint1", "joint2"), posture=np.array([0.3, -1.2]), sway_hz=0.02)
 
 
 @pytest.fixture

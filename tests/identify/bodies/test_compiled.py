@@ -19,8 +19,7 @@ print(twice(21.0), sum(twice.stats.cache_hits.values()))
 """
 
 
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-@pytest.mark.parametrize("keep", [0, 20])
+@pytest.mark.parametrize(("suffix", "keep"), [("nbi", 0), ("nbc", 20)])
 def test_a_cache_that_was_cut_off_is_made_anew(tmp_path: Path, suffix: str, keep: int) -> None:
     module = tmp_path / "module.py"
     module.write_text(MODULE, encoding="utf-8")
