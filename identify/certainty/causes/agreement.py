@@ -164,6 +164,8 @@ class Agreement:
         g = np.broadcast_to(np.asarray(gains, dtype=np.float64), (n,))[self.used]
         scale = np.where(rigid, g[:, None], 1.0)
         grams = self._whitened[self.used] * scale[:, :, None] * scale[:, None, :]
+        square = np.ascontiguousarray(grams[:, :p, :p])
+        side = grams[:, :p, p + 1] - grams[:, :p, p]
         off, row = self._weighed
         left = np.full(len(g), START**2) if start is None else start.left[self.used] ** 2
         width = np.ones(len(self.known.masses)) if start is None else start.width
@@ -171,10 +173,10 @@ class Agreement:
             weights = SAMPLES / (left + FLOOR**2)
             precision = np.ones(p)
             precision[: 10 * len(width)] = np.repeat(1 / width, 10)
-            A = np.diag(precision) + np.outer(row, row) + np.tensordot(weights, grams[:, :p, :p], axes=1)
+            A = np.diag(precision) + np.outer(row, row) + np.tensordot(weights, square, axes=1)
             factor = _factor(A)
             inverse = cho_solve(factor, np.eye(p))
-            x = inverse @ (off * row + np.tensordot(weights, grams[:, :p, p + 1] - grams[:, :p, p], axes=1))
+            x = inverse @ (off * row + weights @ side)
             vector = np.concatenate([x, [1.0, -1.0]])
             left = np.maximum(vector @ grams @ vector, 0.0)
             moments = (x**2 + np.diag(inverse))[: 10 * len(width)].reshape(-1, 10).sum(axis=1)

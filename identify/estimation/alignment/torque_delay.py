@@ -76,15 +76,15 @@ def align(
         step, curvature = profile(problem, weights, reach, _aligned(data.aligned(at.tolist()), parts))
         unsure = ~(curvature > 0)
         unsure[~unsure] = 1 / np.sqrt(curvature[~unsure]) > UNSURE / data.processing.cutoff_hz
+        if unsure.any() or np.abs(at + step).max() > LONGEST_S:
+            return _unaligned(data, problem_of, parts, curvature, at + step, unsure)
+        if np.abs(step).max() <= SETTLED_S:
+            break
         at = at + step
-        if unsure.any() or np.abs(at).max() > LONGEST_S:
-            return _unaligned(data, problem_of, parts, curvature, at, unsure)
         if np.abs(at - data.rows_delays_s).max() > reach:
             data = data.delayed(at.tolist())
             parts = data.reduced()
         problem = replace(problem, information=_merged(data.aligned(at.tolist()), parts))
-        if np.abs(step).max() <= SETTLED_S:
-            break
     return Alignment(data.aligned(at.tolist()), problem, True)
 
 
