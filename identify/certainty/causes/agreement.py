@@ -126,14 +126,19 @@ class Agreement:
         return self.rows.transpose(0, 2, 1) @ self.rows
 
     @cached_property
+    def _squares(self) -> Array:
+        """Their diagonals: squared lengths of the columns of [Y_j tau_j], shape (n, p + 1)."""
+        return np.asarray((self.rows**2).sum(axis=1))
+
+    @cached_property
     def used(self) -> NDArray[np.bool_]:
         """Joints with torque, shape (n,)."""
-        return self.grams[:, -1, -1] > 0
+        return self._squares[:, -1] > 0
 
     @cached_property
     def _spread(self) -> Array:
         """S, with what may be anything as wide as would explain all of the torque."""
-        spread, squares = self.known.spread.copy(), np.einsum("jkk->jk", self.grams)
+        spread, squares = self.known.spread.copy(), self._squares
         for i in self.known.free:
             shares = [s[-1] / s[i] for s in squares if s[i] > 0]
             spread[i, :] = spread[:, i] = 0.0
@@ -146,7 +151,7 @@ class Agreement:
         p = len(self.known.centre)
         change = np.zeros((p + 1, p + 2))
         change[:p, :p], change[:p, p], change[p, p + 1] = self._spread, self.known.rigid, 1.0
-        sizes = np.sqrt(np.where(self.used, self.grams[:, -1, -1], 1.0))
+        sizes = np.sqrt(np.where(self.used, self._squares[:, -1], 1.0))
         rows = (self.rows / sizes[:, None, None]) @ change  # a square of these stays one, whatever cancels
         return rows.transpose(0, 2, 1) @ rows
 
@@ -158,7 +163,7 @@ class Agreement:
         start    an explanation nearby, from which fewer rounds lead to this one
         rounds   of the search; None: as many as it takes
         """
-        n, p = len(self.grams), len(self.known.centre)
+        n, p = len(self.rows), len(self.known.centre)
         rigid = np.ones(p + 2, dtype=bool)
         rigid[[*self.known.free, p + 1]] = False
         g = np.broadcast_to(np.asarray(gains, dtype=np.float64), (n,))[self.used]

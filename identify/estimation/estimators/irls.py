@@ -36,7 +36,9 @@ def irls(problem: Problem, *, most_rounds: int = 30, settled: float = 1e-4) -> E
     parameters = closest_to_prior(problem, problem.joint_weights[0])
     problem.reweight(look, parameters)
     for rounds in range(1, most_rounds + 1):  # noqa: B007
-        sigma = np.maximum(GAUSSIAN * np.median(np.concatenate(seen), axis=0), least_sigma(problem.information))
+        sigma = np.maximum(
+            GAUSSIAN * np.median(np.concatenate(seen), axis=0), least_sigma(problem.information)
+        )
         seen.clear()
         used.clear()
 

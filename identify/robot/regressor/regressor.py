@@ -59,7 +59,7 @@ class Regressor:
         return dense[:, :, :p]
 
     def by_acceleration(self, q: Array) -> Array:
-        """What one unit of each joint's acceleration changes of Y, at rest at positions q (T, n): shape (n, T, n, p)."""
+        """What a unit of each joint's acceleration changes of Y, at rest at positions q (T, n): shape (n, T, n, p)."""
         count, n = q.shape
         pushes = np.repeat(np.vstack([np.zeros(n), np.eye(n)]), count, axis=0)
         Y = self.dense(np.tile(q, (n + 1, 1)), np.zeros_like(pushes), pushes)
