@@ -30,6 +30,7 @@ from heft.identify.bodies.cone import ConeProgram
 from heft.identify.robot.regressor_check import reference_model
 
 CHAIN = 20  # links
+LOOP_RATIO = 0.7  # of the time of the bare loop
 write = sys.stdout.write
 
 
@@ -72,7 +73,8 @@ def against_the_loop(
         fits.append(seconds(lambda: fit(robot, data)))
     bare, ours = min(loops), min(fits)
     figure = f"{ours:.3f} s / {bare:.3f} s = {ours / bare:.2f}"
-    return line("(a) raw data to `full`, over a bare loop", figure, "at most 1", ours <= bare), ours
+    ok = ours <= LOOP_RATIO * bare
+    return line("(a) raw data to `full`, over a bare loop", figure, f"at most {LOOP_RATIO:g}", ok), ours
 
 
 def against_figaroh(robot: Robot, data: Dataset, ours: float) -> bool:

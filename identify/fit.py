@@ -159,7 +159,7 @@ def fit(
     if chosen.changed:
         robot = robot.with_drives(chosen.drives(start))
         alignment = aligned(robot, None)
-    problem = replace(alignment.problem, reweight=alignment.data.reweight)
+    problem = alignment.problem.updated(reweight=alignment.data.reweight)
 
     # What the wrist sensor carries is part of its link, unless the joint torques contradict it.
     hand = identify_hand(alignment.data)
@@ -171,9 +171,10 @@ def fit(
 
     # How much the rows tell: residuals that resemble their neighbours count for less, beside the prior.
     weights = weights_of(problem)
-    least_squares = Estimate.of(problem, "wls", closest_to_prior(problem, weights), weights)
+    optimum = closest_to_prior(problem, weights)
+    least_squares = Estimate.of(problem, "wls", optimum, weights, least_squares=optimum)
     scatter = scatter_of(alignment, least_squares)
-    problem = replace(problem, inflation=scatter.inflation)
+    problem = problem.updated(reweight=problem.reweight, inflation=scatter.inflation)
     alignment = replace(alignment, problem=problem)
 
     try:

@@ -16,7 +16,6 @@ from heft.identify.certainty.reason import Reason
 from heft.identify.errors import HeftError
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.estimators import ESTIMATORS, estimate
-from heft.identify.estimation.least_squares import covariance
 from heft.identify.estimation.problem import Bounds, Problem
 
 __all__ = ["bound_costs"]
@@ -55,8 +54,7 @@ def bound_costs(problem: Problem, answer: Estimate) -> list[Reason]:
 
 def _signs(problem: Problem, answer: Estimate, least: float) -> list[tuple[float, str]]:
     """Cost of each sign alone, over the least squares' cost, and what to say; the dearest first."""
-    _, spread, _ = covariance(problem, answer.weights, answer.information or problem.information)
-    base = problem.base.matrix @ answer.least_squares
+    spread, base = answer.spread, problem.base.matrix @ answer.least_squares
     positive = set(problem.layout.non_negative)
     costs = []
     for k, row in enumerate(problem.base.matrix):

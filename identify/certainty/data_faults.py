@@ -59,7 +59,10 @@ def data_faults(data: FitData) -> list[Reason]:
 
 @dataclass(frozen=True)
 class _Look:
-    """A first look at torques in motion: each joint's largest, smallest, finest step (n,); repeated samples."""
+    """A first look at torques in motion: each joint's largest, smallest, finest step (n,); repeated samples.
+
+    Finest steps are those of all samples, at rest too.
+    """
 
     top: Array
     bottom: Array
@@ -71,13 +74,19 @@ class _Look:
         n, same, moving = one.data.joints, 0, 0
         top, bottom, quantum = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, np.inf)
         for tau, rest, q in _chunks(one):
-            steps = np.abs(np.diff(tau, axis=0))
             rows = ~rest[1:].all(axis=1)
-            same += int((rows & ~steps.any(axis=1) & ~np.diff(q, axis=0).any(axis=1)).sum())
             moving += int(rows.sum())
-            top = np.maximum(top, tau.max(axis=0, where=~rest, initial=-np.inf))
-            bottom = np.minimum(bottom, tau.min(axis=0, where=~rest, initial=np.inf))
-            quantum = np.minimum(quantum, steps.min(axis=0, where=steps > 0, initial=np.inf))
+            for j in range(n):
+                column, resting = tau[j], rest[:, j]
+                steps = np.abs(np.diff(column))
+                rows &= steps == 0
+                steps[steps == 0] = np.inf
+                quantum[j] = min(quantum[j], steps.min(initial=np.inf))
+                active = column[~resting] if resting.any() else column
+                top[j] = max(top[j], active.max(initial=-np.inf))
+                bottom[j] = min(bottom[j], active.min(initial=np.inf))
+            at = np.flatnonzero(rows)
+            same += int((q[at + 1] == q[at]).all(axis=1).sum())
         return cls(top, bottom, quantum, same / moving if moving else 0.0)
 
     def clipped(self, one: Survey) -> tuple[Array, Array]:
@@ -88,7 +97,7 @@ class _Look:
         at_end, near = np.zeros((2, n)), np.zeros((2, n))
         for tau, rest, _ in _chunks(one):
             for j in moving:
-                for k, gap in enumerate((self.top[j] - tau[:, j], tau[:, j] - self.bottom[j])):
+                for k, gap in enumerate((self.top[j] - tau[j], tau[j] - self.bottom[j])):
                     close = np.flatnonzero(gap <= band[j])
                     close = close[~rest[close, j]]
                     at_end[k, j] += (gap[close] <= 1e-9 * size[j]).sum()
@@ -99,13 +108,13 @@ class _Look:
 
 
 def _chunks(one: Survey) -> Iterator[tuple[Array, NDArray[np.bool_], Array]]:
-    """Torques (B, n), where a joint rests (B, n), positions (B, n); each chunk begins with the last sample before."""
+    """Torques (n, B), where a joint rests (B, n), positions (B, n); each chunk begins with the last sample before."""
     data = one.data
     for start in range(0, len(data), CHUNK):
         part = slice(max(0, start - 1), start + CHUNK)
         resting = np.stack([within(data.t[part], rest, 0.0) for rest in one.rest], axis=1)
         yield (
-            np.asarray(data.tau[part], dtype=np.float64),
+            np.ascontiguousarray(data.tau[part].T, dtype=np.float64),
             resting,
             np.asarray(data.q[part], dtype=np.float64),
         )

@@ -29,8 +29,9 @@ def findings(
     carried   what the wrist sensor says, also where the joints contradict it: it knows nothing of their torques' scale
     """
     data, problem = alignment.data, alignment.problem
+    believed = problem if carried is problem.carried else replace(problem, carried=carried)
     found = [
-        *find_causes(data, replace(problem, carried=carried)),
+        *find_causes(data, believed),
         *data_faults(data),
         *bound_costs(problem, estimate),
     ]

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.estimation.estimate import Estimate
-from heft.identify.estimation.least_squares import covariance
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
 
@@ -74,7 +73,7 @@ def influence(fit_data: FitData, problem: Problem, estimate: Estimate, estimated
     `estimated`: the delay was found in these data, and so has a part in every estimate.
     """
     information = estimate.information or problem.information
-    _, spread, _ = covariance(problem, estimate.weights, information)
+    spread = estimate.spread
     finite = np.where(np.isfinite(spread), spread, 0.0)
     columns = list(problem.base.independent)
     parameters = estimate.least_squares

@@ -43,7 +43,6 @@ def attenuation(fit_data: FitData, problem: Problem, estimate: Estimate, spread:
     if fit_data.processing.derivative == "fourier":
         return np.zeros(len(columns))
     robot = fit_data.robot
-    n = len(robot.joints)
     squares = np.zeros((len(columns), len(columns)))
     rows = (estimate.information or problem.information).rows
     whole = sum(data.duration_s for data in fit_data.datasets)
@@ -52,12 +51,8 @@ def attenuation(fit_data: FitData, problem: Problem, estimate: Estimate, spread:
         variance[survey.still] = 0.0
         picked = np.linspace(0, len(data) - 1, INSTANTS).astype(int)
         q = np.asarray(data.q[picked], dtype=np.float64)
-        still = robot.regressor.dense(q, np.zeros_like(q), np.zeros_like(q))[:, :, columns]
-        for i in range(n):
-            pushed = np.zeros_like(q)
-            pushed[:, i] = 1.0
-            change = robot.regressor.dense(q, np.zeros_like(q), pushed)[:, :, columns] - still
-            weight = np.sqrt(estimate.weights * rows * data.duration_s / whole / INSTANTS)
+        weight = np.sqrt(estimate.weights * rows * data.duration_s / whole / INSTANTS)
+        for i, change in enumerate(robot.regressor.by_acceleration(q)[:, :, :, columns]):
             change = (change * weight[None, :, None]).reshape(-1, len(columns))
             squares += variance[i] * (change.T @ change)
     finite = np.where(np.isfinite(spread), spread, 0.0)

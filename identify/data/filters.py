@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import butter, savgol_coeffs
 from scipy.signal.windows import kaiser
 
 from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.compiled import compiled
 
 __all__ = ["Differentiator", "butterworth", "central", "low_pass", "savitzky_golay"]
 
@@ -73,8 +73,24 @@ class Differentiator:
 
     def rates(self, signal: Array, decimation: int) -> Array:
         """Both derivatives of signals (n, T) at every `decimation`-th sample where the filters fit: (K, n, 2)."""
-        windows = sliding_window_view(signal, len(self.value), axis=1)[:, ::decimation]
-        return np.moveaxis(windows @ np.stack([self.first, self.second], axis=1), 0, 1)
+        rows = range(0, signal.shape[1] - len(self.value) + 1, decimation)
+        out = np.empty((len(rows), len(signal), 2))
+        _slopes(np.ascontiguousarray(signal), self.first, self.second, decimation, out)
+        return out
+
+
+@compiled(fastmath={"contract", "reassoc", "nsz"})
+def _slopes(signal: Array, first: Array, second: Array, step: int, out: Array) -> None:
+    """out[k, j] = sums of first[i] and second[i] times signal[j, k step + i]: shape (K, n, 2)."""
+    for j in range(signal.shape[0]):
+        for k in range(out.shape[0]):
+            part = signal[j, k * step : k * step + len(first)]
+            slope, bend = 0.0, 0.0
+            for i in range(len(first)):
+                slope += first[i] * part[i]
+                bend += second[i] * part[i]
+            out[k, j, 0] = slope
+            out[k, j, 1] = bend
 
 
 def central(smoothing: Array, step_s: float, order: int = 8) -> Differentiator:

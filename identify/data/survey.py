@@ -19,7 +19,7 @@ from heft.identify.errors import DataError
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Survey", "still_joints", "survey"]
 
 REST_SPEED = 0.005  # of a joint's top speed: slower is at rest
 REST_S = 0.25  # at least so long
@@ -51,6 +51,13 @@ class Survey:
     notes: tuple[str, ...]
 
 
+def still_joints(data: Dataset, processing: Processing) -> NDArray[np.bool_]:
+    """Joints that stand still in all the data, as `survey` finds them, shape (n,)."""
+    longest = BRIDGED / processing.cutoff_hz
+    data, _ = data.bridged(longest)
+    return held_joints(_ranges(_positions(data, Sampling.of(data.t, longest))))
+
+
 def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     """Look over the data; `DataError` where they are not this robot's or nothing can be learned from them."""
     if data.joints != len(robot.joints):
@@ -64,8 +71,8 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     processing.checked(1 / sampling.step_s)
     gaps = tuple((a, b) for a, b in bridges if b - a > BELIEVED / processing.cutoff_hz)
     notes = list(data.notes) + _sampling_notes(sampling) + _bridge_notes(bridges, gaps, longest)
-    positions = [coarse(data, sampling, k) for k in range(len(sampling.pieces))]
-    ranges = np.max([travel(q, step) for q, step in positions], axis=0)
+    positions = _positions(data, sampling)
+    ranges = _ranges(positions)
     still = held_joints(ranges)
     for j in np.flatnonzero(still).tolist():
         notes.append(
@@ -87,6 +94,16 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
         notes += _rest_notes(robot, rest, data)
     resting_at = tuple(tuple(intervals) for intervals in rest)
     return Survey(data, sampling, resting_at, still, gaps, ranges, fast, tuple(notes))
+
+
+def _positions(data: Dataset, sampling: Sampling) -> list[tuple[Array, float]]:
+    """Of each piece, about 200 per second: (n, K), and their step [s]."""
+    return [coarse(data, sampling, k) for k in range(len(sampling.pieces))]
+
+
+def _ranges(positions: list[tuple[Array, float]]) -> Array:
+    """Range of each joint [rad, m], shape (n,)."""
+    return np.asarray(np.max([travel(q, step) for q, step in positions], axis=0))
 
 
 def _speed(q: Array, step: float) -> Array:

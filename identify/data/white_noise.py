@@ -21,8 +21,10 @@ def white_noise(t: Array, values: NDArray[Any]) -> Array:
     Noise that is not white seems smaller. Of long data the beginning is looked at.
     """
     steps = np.diff(t[:MOST_SAMPLES])
-    even = np.convolve(np.abs(steps / np.median(steps) - 1) > UNEVEN, np.ones(4))[3:-3] == 0
+    uneven = np.abs(steps / np.median(steps) - 1) > UNEVEN
     differences = np.diff(np.asarray(values[:MOST_SAMPLES], dtype=np.float64), 4, axis=0)
-    differences = differences[even] if even.any() else differences
+    if uneven.any():
+        even = np.convolve(uneven, np.ones(4))[3:-3] == 0
+        differences = differences[even] if even.any() else differences
     std: Array = np.sqrt((differences**2).mean(axis=0) / 70.0)  # 70 = 1 + 16 + 36 + 16 + 1
     return std

@@ -23,6 +23,7 @@ class Estimate:
     parameters    standard parameters d, shape (p,)
     base          base parameters K d, shape (n_base,)
     covariance    of the base parameters (002, Eq. 11), (n_base, n_base); infinite where data say nothing
+    spread        the same for residuals of variance 1 / w
     weights       on the squared residuals of each joint, shape (n,)
     cost          sum of the weighted squared residuals
     rank          number of base parameters that the data determine
@@ -38,6 +39,7 @@ class Estimate:
     parameters: Array
     base: Array
     covariance: Array
+    spread: Array
     weights: Array
     cost: float
     rank: int
@@ -63,10 +65,16 @@ class Estimate:
         facts: Mapping[str, float] = MappingProxyType({}),
         warnings: tuple[str, ...] = (),
         sample_weights: Array | None = None,
+        least_squares: Array | None = None,
     ) -> Estimate:
-        """The answer `parameters`, with everything that follows from them and the data."""
+        """The answer `parameters`, with everything that follows from them and the data.
+
+        least_squares   the optimum without constraints, where it is known already
+        """
         given = information
         information = information or problem.information
+        if least_squares is None:
+            least_squares = closest_to_prior(problem, weights, information=information)
         squares = problem.residual_squares(parameters, information)
         rank, spread, undetermined = covariance(problem, weights, information)
         if undetermined:
@@ -75,6 +83,7 @@ class Estimate:
             method=method,
             parameters=frozen(parameters),
             base=frozen(problem.base.matrix @ parameters),
+            spread=frozen(spread),
             covariance=frozen(spread * _variance(squares, weights, float(information.rows.sum()), rank)),
             weights=frozen(weights),
             cost=float(weights @ squares),
@@ -83,7 +92,7 @@ class Estimate:
             essential=essential,
             facts=MappingProxyType(dict(facts)),
             warnings=(*problem.prior_warnings, *warnings),
-            least_squares=frozen(closest_to_prior(problem, weights, information=information)),
+            least_squares=frozen(least_squares),
             information=given,
             sample_weights=None if sample_weights is None else frozen(sample_weights),
         )

@@ -14,14 +14,10 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.estimation.problem import Problem
+from heft.identify.information.joint_weights import RANK_TOLERANCE
 from heft.identify.information.reduction import Information
 
-__all__ = ["closest_to_prior", "covariance", "joint_weights", "least_sigma", "weights_of"]
-
-RANK_TOLERANCE = 1e-8  # of the largest singular value; data in double precision are exact to about 1e-12
-LEAST_SIGMA = 1e-5  # of a joint's torque: no torque is known better, and noise-free data keep finite weights
-MOST_ROUNDS = 20
-SETTLED = 1e-4  # relative change of the joints' standard deviations
+__all__ = ["RANK_TOLERANCE", "closest_to_prior", "covariance", "weights_of"]
 
 
 def closest_to_prior(
@@ -29,10 +25,6 @@ def closest_to_prior(
 ) -> Array:
     """The least-squares solution closest to the prior in a metric, shape (p, p) (default: the prior's)."""
     seen = problem.seen if metric is None else problem.seen_by(metric)
-    return _closest(problem, weights, seen, information)
-
-
-def _closest(problem: Problem, weights: Array, seen: Array, information: Information | None = None) -> Array:
     R, z, _ = problem.stacked(weights, information)
     step, *_ = np.linalg.lstsq(R @ seen, z - R @ problem.start, rcond=RANK_TOLERANCE)
     return np.asarray(problem.start + seen @ step)
@@ -71,31 +63,8 @@ def _listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + more
 
 
-def joint_weights(problem: Problem) -> tuple[Array, int]:
-    """1 / sigma_j^2 of each joint's own residual, iterated until they settle, and the rounds."""
-    least = least_sigma(problem)
-    degrees = np.maximum(problem.information.rows - len(problem.base.names) / problem.joints, 1.0)
-    weights = np.ones(problem.joints)
-    sigma = np.zeros(problem.joints)
-    seen = problem.seen
-    for rounds in range(1, MOST_ROUNDS + 1):  # noqa: B007
-        parameters = _closest(problem, weights, seen)
-        before, sigma = sigma, np.maximum(np.sqrt(problem.residual_squares(parameters) / degrees), least)
-        weights = 1 / sigma**2
-        if np.all(np.abs(sigma - before) <= SETTLED * sigma):
-            break
-    return weights, rounds
-
-
-def least_sigma(problem: Problem) -> Array:
-    """The smallest standard deviation of a residual that is believed [N m], shape (n,)."""
-    information = problem.information
-    torque = np.sqrt((information.factors[:, :, -1] ** 2).sum(axis=1) / np.maximum(information.rows, 1))
-    return LEAST_SIGMA * np.maximum(torque, max(LEAST_SIGMA * float(torque.max()), 1e-9))
-
-
 def weights_of(problem: Problem) -> Array:
     """The weights that the problem asks for."""
     if isinstance(problem.weighting, str):
-        return joint_weights(problem)[0] if problem.weighting == "joint" else np.ones(problem.joints)
+        return problem.joint_weights[0] if problem.weighting == "joint" else np.ones(problem.joints)
     return np.asarray(problem.weighting, dtype=np.float64)

@@ -37,6 +37,7 @@ from heft.identify.estimation.constraints.declared import declared
 from heft.identify.estimation.constraints.equalities import Equalities
 from heft.identify.estimation.constraints.own import ConstraintFunction, OwnConstraints, own_constraints
 from heft.identify.estimation.prior import PriorLike, prior_of
+from heft.identify.information.joint_weights import joint_weights
 from heft.identify.information.reduction import Information
 from heft.identify.robot import Robot
 from heft.identify.robot.base import BaseParameters, base_parameters
@@ -195,6 +196,16 @@ class Problem:
             own=None if constraints is None else own_constraints(layout, constraints),
         )
 
+    def updated(self, *, reweight: Reweighter | None, inflation: float = 1.0) -> Problem:
+        """The same problem with another `reweight` and `inflation`.
+
+        Nothing that is derived from the other fields depends on these two: what has been derived is taken over.
+        """
+        same = replace(self, reweight=reweight, inflation=inflation)
+        derived = {name for name, value in vars(type(self)).items() if isinstance(value, cached_property)}
+        vars(same).update({name: value for name, value in vars(self).items() if name in derived})
+        return same
+
     @property
     def joints(self) -> int:
         """Number of joints with data."""
@@ -291,21 +302,26 @@ class Problem:
             mass, first = self.masses[link], self.known[block][1:4]
             reach = float(np.hypot(self.sizes[link], np.linalg.norm(first) / mass))
             scales[block] = mass * reach ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+        torques = self._torques()
         heavy = sum(self.masses.values()) * max(self.sizes.values()) ** 2
         for terms in self.layout.joint_terms.values():
             for term, i in terms.items():
                 if term == "drive_inertia":
                     scales[i] = self.known[i] if self.known[i] > 0 else heavy
                 else:
-                    scales[i] = max(abs(self.known[i]), self._torque_of(i))
+                    scales[i] = max(abs(self.known[i]), torques[i])
         return frozen(scales)
 
-    def _torque_of(self, parameter: int) -> float:
-        """Root mean square of the torques that a parameter has a part in, the largest [N m]; 1 where there are none."""
+    def _torques(self) -> Array:
+        """Root mean square of the torques that each parameter has a part in, the largest [N m], shape (p,).
+
+        1 where there are none.
+        """
         factors, rows = self.information.factors, self.information.rows
-        part = np.any(factors[:, :, parameter] != 0, axis=1) & (rows > 0)
-        squares = (factors[part, :, -1] ** 2).sum(axis=1) / rows[part]
-        return float(np.sqrt(squares.max())) if squares.size and squares.max() > 0 else 1.0
+        squares = (factors[:, :, -1] ** 2).sum(axis=1) / np.maximum(rows, 1)
+        part = np.any(factors[:, :, :-1] != 0, axis=1) & (rows > 0)[:, None]
+        largest = np.where(part, squares[:, None], 0.0).max(axis=0)
+        return np.where(largest > 0, np.sqrt(largest), 1.0)
 
     @cached_property
     def metric(self) -> Array:
@@ -329,6 +345,11 @@ class Problem:
         """The same in another metric, shape (p, p)."""
         _, _, V = np.linalg.svd(self.base.matrix @ metric, full_matrices=False)
         return frozen(metric @ V.T)
+
+    @cached_property
+    def joint_weights(self) -> tuple[Array, int]:
+        """1 / sigma_j^2 of each joint's own residual, shape (n,), and the rounds that it took to find them."""
+        return joint_weights(self.information, self.start, self.seen)
 
     def metric_of(self, spread: PriorSpread) -> Array:
         """The same for another spread, and without what a wrist sensor says: `body_metric` of each link."""

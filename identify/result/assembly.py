@@ -62,8 +62,11 @@ def assemble(
     factor, _, _ = problem.stacked(np.ones(problem.joints))
     condition_number = base.condition_number(factor)
     error = RelativeError.of(problem.information, estimate.parameters, data.robot.tree.prismatic)
-    kept, _ = essential_parameters(problem, estimate.weights)
-    essential = estimate.essential or tuple(base.names[i] for i in kept)
+    essential = estimate.essential
+    if not essential:
+        optimum = (estimate.least_squares, estimate.spread) if estimate.information is None else None
+        kept, _ = essential_parameters(problem, estimate.weights, optimum=optimum)
+        essential = tuple(base.names[i] for i in kept)
     delays = (assessment.delay,) if wrist is None else (assessment.delay, wrist.delay)
     return Result(
         robot=data.robot,

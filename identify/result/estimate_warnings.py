@@ -18,6 +18,7 @@ WORST_CONDITION = 500.0  # a good motion has about 100 (003)
 WORST_FIT = 0.2  # of the torque unexplained
 COSTLY = 0.05  # more residual than least squares leaves: something contradicts the data
 NO_RESIDUAL = 1e-4  # of the torque: data without noise
+SOLVED = 1e-6  # of a parameter's scale: nearer to zero is zero, as far as a solver goes
 MOST_WRIST_SHIFT = 6.0  # standard deviations of ten numbers together
 MASS_RATIO = 3.0  # between a link's identified mass and its prior
 
@@ -74,7 +75,11 @@ def _inconsistencies(problem: Problem, estimate: Estimate) -> list[str]:
                 f"above 0): {estimate.method} does not ask for it; use sdp for parameters that are simulated or "
                 "controlled with"
             ]
-    negative = [problem.layout.names[i] for i in problem.layout.non_negative if estimate.parameters[i] < 0]
+    negative = [
+        problem.layout.names[i]
+        for i in problem.layout.non_negative
+        if estimate.parameters[i] < -SOLVED * problem.scales[i]
+    ]
     return [f"negative {', '.join(negative)}: no friction or inertia is; use sdp"] if negative else []
 
 

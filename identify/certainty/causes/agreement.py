@@ -126,14 +126,19 @@ class Agreement:
         return self.rows.transpose(0, 2, 1) @ self.rows
 
     @cached_property
+    def _squares(self) -> Array:
+        """Their diagonals: squared lengths of the columns of [Y_j tau_j], shape (n, p + 1)."""
+        return np.asarray((self.rows**2).sum(axis=1))
+
+    @cached_property
     def used(self) -> NDArray[np.bool_]:
         """Joints with torque, shape (n,)."""
-        return self.grams[:, -1, -1] > 0
+        return self._squares[:, -1] > 0
 
     @cached_property
     def _spread(self) -> Array:
         """S, with what may be anything as wide as would explain all of the torque."""
-        spread, squares = self.known.spread.copy(), np.einsum("jkk->jk", self.grams)
+        spread, squares = self.known.spread.copy(), self._squares
         for i in self.known.free:
             shares = [s[-1] / s[i] for s in squares if s[i] > 0]
             spread[i, :] = spread[:, i] = 0.0
@@ -146,7 +151,7 @@ class Agreement:
         p = len(self.known.centre)
         change = np.zeros((p + 1, p + 2))
         change[:p, :p], change[:p, p], change[p, p + 1] = self._spread, self.known.rigid, 1.0
-        sizes = np.sqrt(np.where(self.used, self.grams[:, -1, -1], 1.0))
+        sizes = np.sqrt(np.where(self.used, self._squares[:, -1], 1.0))
         rows = (self.rows / sizes[:, None, None]) @ change  # a square of these stays one, whatever cancels
         return rows.transpose(0, 2, 1) @ rows
 
@@ -158,12 +163,14 @@ class Agreement:
         start    an explanation nearby, from which fewer rounds lead to this one
         rounds   of the search; None: as many as it takes
         """
-        n, p = len(self.grams), len(self.known.centre)
+        n, p = len(self.rows), len(self.known.centre)
         rigid = np.ones(p + 2, dtype=bool)
         rigid[[*self.known.free, p + 1]] = False
         g = np.broadcast_to(np.asarray(gains, dtype=np.float64), (n,))[self.used]
         scale = np.where(rigid, g[:, None], 1.0)
         grams = self._whitened[self.used] * scale[:, :, None] * scale[:, None, :]
+        square = np.ascontiguousarray(grams[:, :p, :p])
+        side = grams[:, :p, p + 1] - grams[:, :p, p]
         off, row = self._weighed
         left = np.full(len(g), START**2) if start is None else start.left[self.used] ** 2
         width = np.ones(len(self.known.masses)) if start is None else start.width
@@ -171,10 +178,10 @@ class Agreement:
             weights = SAMPLES / (left + FLOOR**2)
             precision = np.ones(p)
             precision[: 10 * len(width)] = np.repeat(1 / width, 10)
-            A = np.diag(precision) + np.outer(row, row) + np.tensordot(weights, grams[:, :p, :p], axes=1)
+            A = np.diag(precision) + np.outer(row, row) + np.tensordot(weights, square, axes=1)
             factor = _factor(A)
             inverse = cho_solve(factor, np.eye(p))
-            x = inverse @ (off * row + np.tensordot(weights, grams[:, :p, p + 1] - grams[:, :p, p], axes=1))
+            x = inverse @ (off * row + weights @ side)
             vector = np.concatenate([x, [1.0, -1.0]])
             left = np.maximum(vector @ grams @ vector, 0.0)
             moments = (x**2 + np.diag(inverse))[: 10 * len(width)].reshape(-1, 10).sum(axis=1)

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.estimation.least_squares import joint_weights
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
 from heft.identify.information.reduction import Information
@@ -73,19 +72,19 @@ def align(
         return Alignment(data, problem_of(_merged(data, parts)), False)
     problem, at = problem_of(Information.merged(parts)), np.zeros(len(parts))  # `at`: where the torques are
     for _ in range(ROUNDS):
-        weights = joint_weights(problem)[0]
+        weights = problem.joint_weights[0]
         step, curvature = profile(problem, weights, reach, _aligned(data.aligned(at.tolist()), parts))
         unsure = ~(curvature > 0)
         unsure[~unsure] = 1 / np.sqrt(curvature[~unsure]) > UNSURE / data.processing.cutoff_hz
+        if unsure.any() or np.abs(at + step).max() > LONGEST_S:
+            return _unaligned(data, problem_of, parts, curvature, at + step, unsure)
+        if np.abs(step).max() <= SETTLED_S:
+            break
         at = at + step
-        if unsure.any() or np.abs(at).max() > LONGEST_S:
-            return _unaligned(data, problem_of, parts, curvature, at, unsure)
         if np.abs(at - data.rows_delays_s).max() > reach:
             data = data.delayed(at.tolist())
             parts = data.reduced()
         problem = replace(problem, information=_merged(data.aligned(at.tolist()), parts))
-        if np.abs(step).max() <= SETTLED_S:
-            break
     return Alignment(data.aligned(at.tolist()), problem, True)
 
 
@@ -103,7 +102,7 @@ def settled(problem: Problem, reach_s: float) -> tuple[Problem, float]:
     """The problem with a remaining delay of all its torques corrected, and that delay [s], within +-`reach_s`."""
     information, at = problem.information, 0.0
     for _ in range(ROUNDS):
-        steps, curvature = profile(problem, joint_weights(problem)[0], reach_s)
+        steps, curvature = profile(problem, problem.joint_weights[0], reach_s)
         step = float(steps[0])
         at = float(np.clip(at + step, -reach_s, reach_s)) if curvature[0] > 0 else 0.0
         problem = replace(problem, information=information.aligned(at))

@@ -20,8 +20,9 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.estimation.constraints.equalities import Equalities
-from heft.identify.estimation.least_squares import RANK_TOLERANCE, least_sigma
+from heft.identify.estimation.least_squares import RANK_TOLERANCE
 from heft.identify.estimation.problem import Problem
+from heft.identify.information.joint_weights import least_sigma
 
 __all__ = ["Target"]
 
@@ -43,7 +44,7 @@ class Target:
         missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
         rows = problem.information.rows
         freedom = max(float(rows.sum()) - len(problem.base.names), 1.0)
-        least = float(weights @ (rows * least_sigma(problem) ** 2)) / float(rows.sum())
+        least = float(weights @ (rows * least_sigma(problem.information) ** 2)) / float(rows.sum())
         deviation = np.sqrt(problem.inflation * max((rho2 + float(missed @ missed)) / freedom, least))
         R, z, values = R / deviation, z / deviation, values / deviation
         e = LEAST_PRIOR_WEIGHT if problem.prior is None else max(prior_weight, LEAST_PRIOR_WEIGHT)

@@ -18,6 +18,7 @@ from scipy.fft import prev_fast_len, rfft, rfftfreq
 from heft.identify.bodies.arrays import Array
 from heft.identify.data import Dataset, Processing, RowBlock, filtered_rows, survey
 from heft.identify.data.bridging import MISSING
+from heft.identify.data.survey import still_joints
 from heft.identify.data.white_noise import white_noise
 from heft.identify.errors import DataError
 from heft.identify.information.own_offsets import RowSums, recording_numbers
@@ -105,7 +106,7 @@ def estimate_spectra(
     rate_hz = min(float(1 / np.median(np.diff(data.t))) for data in datasets)
     wide = Processing(cutoff_hz=min(UNTOUCHED * ABOVE * highest_hz, 0.4 * rate_hz))
     windows: list[RowBlock] = []
-    still = np.all([survey(robot, data, guess).still for data in datasets], axis=0)
+    still = np.all([still_joints(data, guess) for data in datasets], axis=0)
     for number, part in _parts(datasets, _shortest_s(wide, rate_hz)):
         try:
             surveyed = survey(robot, part, guess)
@@ -255,31 +256,35 @@ def _faded(window: RowBlock, joint: int, delay_s: float) -> Array:
     return np.interp(rows - delay_s / step, rows, np.sin(np.pi / 2 * near) ** 2)
 
 
+def _masks(windows: list[RowBlock], delays_s: Sequence[float]) -> list[Array]:
+    """What the rows of each joint count in each window, `delays_s` later by window: shapes (K, n)."""
+    return [
+        _taper(window, delay_s)[:, None]
+        * np.stack([_faded(window, j, delay_s) for j in range(window.keep.shape[1])], axis=1)
+        for window, delay_s in zip(windows, delays_s, strict=True)
+    ]
+
+
 def _bins(
     windows: list[RowBlock],
-    joint: int,
+    masks: list[Array],
     values: list[Array],
     highest_hz: float,
-    delays_s: Sequence[float] | None = None,
+    delays_s: Sequence[float],
 ) -> tuple[NDArray[np.complex128], Array]:
     """Values (K, c) in each window at their frequencies, one after the other: (B, c), and [Hz] (B,).
 
-    Scaled so that squares are powers. What is `delays_s` old, by window, is seen through a window as late, and turned
-    back.
+    Scaled so that squares are powers. What is `delays_s` old, by window, is seen through masks (K, c) or (K, 1) as late
+    (`_masks`), and turned back.
     """
-    late = [0.0] * len(windows) if delays_s is None else list(delays_s)
-    masks = [
-        _taper(window, delay_s) * _faded(window, joint, delay_s)
-        for window, delay_s in zip(windows, late, strict=True)
-    ]
-    whole = sum(float(mask @ mask) for mask in masks)
+    whole = np.sum([(mask**2).sum(axis=0) for mask in masks], axis=0)
     bins, frequencies = [], []
-    for window, mask, value, delay_s in zip(windows, masks, values, late, strict=True):
+    for window, mask, value, delay_s in zip(windows, masks, values, delays_s, strict=True):
         count = len(window.time)
         frequency = rfftfreq(count, float(window.time[-1] - window.time[0]) / (count - 1))
         frequency = frequency[frequency < highest_hz]
-        spectrum = rfft(value * mask[:, None], axis=0)[: len(frequency)]
-        spectrum *= np.sqrt(2 / (count * max(whole, 1e-300)))
+        spectrum = rfft(value * mask, axis=0)[: len(frequency)]
+        spectrum *= np.sqrt(2 / (count * np.maximum(whole, 1e-300)))
         spectrum[0] /= np.sqrt(2)
         if delay_s != 0.0:
             spectrum *= np.exp(2j * np.pi * delay_s * frequency)[:, None]
@@ -291,14 +296,16 @@ def _bins(
 def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint]:
     """All joints' rows at the frequencies of the bands; zeros for a joint that has none."""
     layout, place = robot.regressor.layout, {c: i for i, c in enumerate(base_parameters(robot).independent)}
-    joints = []
+    joints, in_time = [], [0.0] * len(windows)
+    masks = _masks(windows, in_time)
     for j in range(len(robot.joints)):
         part = layout.row(j)
         named = enumerate(layout.parameters[part].tolist(), part.start)
         pairs = [(c, place[k]) for c, k in named if k in place]
         columns = [c for c, _ in pairs]
         values = [np.column_stack([window.table[:, columns], window.rates[:, j, 0]]) for window in windows]
-        spectrum, frequency = _bins(windows, j, values, float(edges[-1]))
+        own = [mask[:, [j]] for mask in masks]
+        spectrum, frequency = _bins(windows, own, values, float(edges[-1]), in_time)
         band = np.clip(np.searchsorted(edges, frequency, side="right") - 1, 0, len(edges) - 2)
         to = np.array([i for _, i in pairs], dtype=np.int64)
         window = np.cumsum(frequency == 0) - 1  # each begins with its mean
@@ -338,7 +345,7 @@ def _fitted(
     size, layout = len(base_parameters(robot).independent), robot.regressor.layout
     rows = [_real(one.rows * gain[one.band, None]) for one in joints]
     squares = [own.T @ own for own in rows]
-    measured = [[window.table[:, [at]] for window in windows] for at in layout.torques]
+    measured = [window.table[:, layout.torques] for window in windows]
     of = [delayed[window.dataset] for window in windows]
     seen = sorted(set(of))
     rates = [
@@ -348,7 +355,7 @@ def _fitted(
     weights, base, delays_s = np.ones(len(joints)), np.zeros(size), np.zeros(len(seen))
     for _ in range(ROUNDS):
         late = [float(delays_s[seen.index(k)]) for k in of]
-        torques = [_bins(windows, j, own, highest_hz, late)[0][:, 0] for j, own in enumerate(measured)]
+        torques = _bins(windows, _masks(windows, late), measured, highest_hz, late)[0].T
         system, moments = np.zeros((size + len(seen),) * 2), np.zeros(size + len(seen))
         passed = [_real(torque * gain[one.band]) for one, torque in zip(joints, torques, strict=True)]
         for w, one, own, square, torque, rate in zip(
@@ -393,12 +400,8 @@ def _pushed(robot: Robot, datasets: Sequence[Dataset]) -> Array:
     picked = [(k + 0.5) / INSTANTS * len(datasets) for k in range(INSTANTS)]
     at = [(datasets[int(x)], int((x % 1) * (len(datasets[int(x)]) - 1))) for x in picked]
     q = np.array([np.asarray(data.q[i : i + 1], dtype=np.float64)[0] for data, i in at])
-    still = robot.regressor.dense(q, np.zeros_like(q), np.zeros_like(q))[:, :, columns]
     squares = np.zeros((n, n, len(columns), len(columns)))
-    for i in range(n):
-        push = np.zeros_like(q)
-        push[:, i] = 1.0
-        change = robot.regressor.dense(q, np.zeros_like(q), push)[:, :, columns] - still
+    for i, change in enumerate(robot.regressor.by_acceleration(q)[:, :, :, columns]):
         for j in range(n):
             squares[j, i] = change[:, j].T @ change[:, j] / INSTANTS
     return squares

@@ -50,7 +50,10 @@ def essential(problem: Problem, *, most_deviation: float = MOST_DEVIATION) -> Es
 
 
 def essential_parameters(
-    problem: Problem, weights: Array, most_deviation: float = MOST_DEVIATION
+    problem: Problem,
+    weights: Array,
+    most_deviation: float = MOST_DEVIATION,
+    optimum: tuple[Array, Array] | None = None,
 ) -> tuple[list[int], Array]:
     """Indices of the essential base parameters and their values (002, section III).
 
@@ -58,11 +61,17 @@ def essential_parameters(
     to zero if it exceeds `most_deviation`, and the others are estimated anew, until none does. Leaving
     parameter i out of a least-squares solution b with covariance s^2 C changes b by -C_i b_i / C_ii, C by
     -C_i C_i' / C_ii and the sum of squares by b_i^2 / C_ii.
+
+    optimum   least squares with these weights (p,) and C of all base parameters, where they are known already
     """
-    best = closest_to_prior(problem, weights)
+    if optimum is None:
+        optimum = (
+            closest_to_prior(problem, weights),
+            covariance(problem, weights, problem.information)[1],
+        )
+    best, C = optimum
     values = problem.base.matrix @ best
     squares = problem.cost(best, weights)
-    _, C, _ = covariance(problem, weights, problem.information)
     kept = np.flatnonzero(np.isfinite(np.diag(C)))
     values, C = values[kept], C[np.ix_(kept, kept)]
     rows = float(problem.information.rows.sum())

@@ -7,8 +7,9 @@ import numpy as np
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
 from heft.identify.estimation.estimate import Estimate
-from heft.identify.estimation.least_squares import closest_to_prior, joint_weights, least_sigma
+from heft.identify.estimation.least_squares import closest_to_prior
 from heft.identify.estimation.problem import Problem
+from heft.identify.information.joint_weights import least_sigma
 
 __all__ = ["irls"]
 
@@ -32,10 +33,12 @@ def irls(problem: Problem, *, most_rounds: int = 30, settled: float = 1e-4) -> E
         return np.ones_like(residual)
 
     used: list[Array] = []
-    parameters = closest_to_prior(problem, joint_weights(problem)[0])
+    parameters = closest_to_prior(problem, problem.joint_weights[0])
     problem.reweight(look, parameters)
     for rounds in range(1, most_rounds + 1):  # noqa: B007
-        sigma = np.maximum(GAUSSIAN * np.median(np.concatenate(seen), axis=0), least_sigma(problem))
+        sigma = np.maximum(
+            GAUSSIAN * np.median(np.concatenate(seen), axis=0), least_sigma(problem.information)
+        )
         seen.clear()
         used.clear()
 

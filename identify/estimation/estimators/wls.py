@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heft.identify.estimation.estimate import Estimate
-from heft.identify.estimation.least_squares import closest_to_prior, joint_weights
+from heft.identify.estimation.least_squares import closest_to_prior
 from heft.identify.estimation.problem import Problem
 
 __all__ = ["wls"]
@@ -11,6 +11,6 @@ __all__ = ["wls"]
 
 def wls(problem: Problem) -> Estimate:
     """Residuals in units of their joint's standard deviation, which is estimated along and iterated."""
-    weights, rounds = joint_weights(problem)
+    weights, rounds = problem.joint_weights
     parameters = closest_to_prior(problem, weights)
     return Estimate.of(problem, "wls", parameters, weights, facts={"iterations": rounds})

@@ -58,17 +58,18 @@ class FrictionRows:
         count = data.row_count()
         blocks = [part for block in data.plain_blocks() if len((part := _first_rows(block, count)).index)]
         load = None if prior is None else np.concatenate([block.predict(prior) for block in blocks])
-        table = np.concatenate([block.table for block in blocks])
         own = np.concatenate([np.full(len(block.index), data.recordings[block.dataset]) for block in blocks])
         return cls(
             time=np.concatenate([block.time for block in blocks]),
             block=np.concatenate([block.index * BLOCKS // count for block in blocks]),
             keep=np.concatenate([block.keep for block in blocks]),
-            velocity=np.where(viscous >= 0, table[:, viscous], np.nan),
+            velocity=np.where(
+                viscous >= 0, np.concatenate([block.table[:, viscous] for block in blocks]), np.nan
+            ),
             rest=np.concatenate([block.torque - block.predict(links) for block in blocks]),
             load=load,
             warmth=_warmth(data.datasets, blocks),
-            drives=tuple(table[:, part] for part in parts),
+            drives=tuple(np.concatenate([block.table[:, part] for block in blocks]) for part in parts),
             recording=(own[:, None] == np.arange(1, data.recording_count if data.own_offsets else 1)).astype(
                 float
             ),

@@ -272,6 +272,33 @@ def link_rotation(c: Array, s: Array, coefficients: Array, path: Ints, out: Arra
 
 
 @_compiled
+def _filter(window: Array, outputs: int, rows: Array, out: Array) -> None:
+    """out[k, column] += window[k] . rows[column], both LANES long; four k at a time, which share what they read."""
+    for column in range(out.shape[1]):
+        y = rows[column * LANES : (column + 1) * LANES]
+        whole = outputs // 4 * 4
+        for k in range(0, whole, 4):
+            h0, h1 = window[k * LANES : (k + 1) * LANES], window[(k + 1) * LANES : (k + 2) * LANES]
+            h2, h3 = window[(k + 2) * LANES : (k + 3) * LANES], window[(k + 3) * LANES : (k + 4) * LANES]
+            sum0, sum1, sum2, sum3 = 0.0, 0.0, 0.0, 0.0
+            for i in range(LANES):
+                sum0 += h0[i] * y[i]
+                sum1 += h1[i] * y[i]
+                sum2 += h2[i] * y[i]
+                sum3 += h3[i] * y[i]
+            out[k, column] += sum0
+            out[k + 1, column] += sum1
+            out[k + 2, column] += sum2
+            out[k + 3, column] += sum3
+        for k in range(whole, outputs):
+            h = window[k * LANES : (k + 1) * LANES]
+            total = 0.0
+            for i in range(LANES):
+                total += h[i] * y[i]
+            out[k, column] += total
+
+
+@_compiled
 def decimate(
     c: Array,
     s: Array,
@@ -320,11 +347,4 @@ def decimate(
             for i in range(LANES):
                 tap = first + i - start
                 window[k * LANES + i] = taps[tap] if i < count and 0 <= tap < len(taps) else 0.0
-        for column in range(width):
-            y = rows[column * LANES : (column + 1) * LANES]
-            for k in range(outputs):
-                h = window[k * LANES : (k + 1) * LANES]
-                total = 0.0
-                for i in range(LANES):
-                    total += h[i] * y[i]
-                out[low + k, column] += total
+        _filter(window, outputs, rows, out[low : high + 1])

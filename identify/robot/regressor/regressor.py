@@ -58,6 +58,14 @@ class Regressor:
             dense[:, j, self.layout.parameters[part]] = rows[:, part]
         return dense[:, :, :p]
 
+    def by_acceleration(self, q: Array) -> Array:
+        """What a unit of each joint's acceleration changes of Y, at rest at positions q (T, n): shape (n, T, n, p)."""
+        count, n = q.shape
+        pushes = np.repeat(np.vstack([np.zeros(n), np.eye(n)]), count, axis=0)
+        Y = self.dense(np.tile(q, (n + 1, 1)), np.zeros_like(pushes), pushes)
+        parts = Y.reshape(n + 1, count, n, -1)
+        return np.asarray(parts[1:] - parts[0])
+
     def rows(
         self,
         q: ArrayLike,
