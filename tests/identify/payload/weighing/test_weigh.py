@@ -93,6 +93,7 @@ def test_a_common_gain_is_an_equal_error_of_the_mass_and_the_interval_says_so(ri
     assert found.std.com == pytest.approx(exact.std.com, rel=1.0)  # a factor moves no centre
 
 
+@pytest.mark.slow
 def test_gains_of_single_joints_are_found_beside_the_load(wrong: Bench) -> None:
     """A tenth between neighbours, taken for exact, leaves more in the residuals than noise does."""
     exact = weigh(wrong.result, wrong.data, gain_spread=0.0)
@@ -131,6 +132,7 @@ def test_a_weighed_load_tells_the_gains(wrong: Bench) -> None:
     assert weighed.interval("mass").low < other.mass < weighed.interval("mass").high
 
 
+@pytest.mark.slow
 def test_the_inertia_of_a_weighed_load_may_be_told(wrong: Bench) -> None:
     told = KnownLoad(wrong.load.mass, wrong.load.com, wrong.load.inertia_com)
     loose = calibrate_gains(wrong.result, wrong.data, replace(told, inertia_com=None, mass_std=0.05))
@@ -139,6 +141,7 @@ def test_the_inertia_of_a_weighed_load_may_be_told(wrong: Bench) -> None:
     assert loose.common.std / loose.common.value > 0.8 * 0.05 / wrong.load.mass  # no better than the scale
 
 
+@pytest.mark.slow
 def test_a_result_keeps_what_it_knows_of_gains(wrong: Bench, tmp_path: Path) -> None:
     again = load(wrong.result.save(tmp_path / "result.json"))
     one, two = (weigh(result, wrong.data, gain_spread=0.1) for result in (wrong.result, again))
