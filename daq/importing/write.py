@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -13,24 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heft.daq.errors import ConfigError, ImportFileError
 from heft.daq.importing.binding import BoundStream, bind
 from heft.daq.importing.import_map import ImportMap
-from heft.daq.importing.table import Batch, Source
+from heft.daq.importing.read_ahead import read_ahead
+from heft.daq.importing.table import Batch, DroppedRow, Source
 from heft.daq.importing.time_axis import HOST_START_NS, TimeAxis
 from heft.daq.record import layout
 from heft.daq.record.viewer import NO_ROBOT, Viewer
 from heft.daq.record.writer import Writer
 from heft.daq.whole_file import whole_file
-from heft.drivers.block import Block, Validity
+from heft.drivers.block import Validity
 
 __all__ = ["IMPORT_NOTE", "MAP_FILE", "Imported", "write_recording"]
 
 IMPORT_NOTE = "heft.import"
 MAP_FILE = "import/map.yaml"
 BLOCK_S = 0.5  # length of a Block
+MOST_UNTIMED = 0.5  # share of rows
 HASHED = 1 << 26  # bytes: larger files are known by their ends
 USES = {"fit": "identification", "validate": "validation", "payload": "payload"}
 
@@ -118,14 +118,17 @@ def _write_source(
     for one in bound:
         wanted[one.table] = list(dict.fromkeys([*wanted[one.table], *one.arrays]))
     begun: dict[tuple[str, str], int] = {}
-    for batch in source.batches(wanted):
+    rows, untimed, told = 0, 0, list[DroppedRow]()
+    for batch in read_ahead(source.batches(wanted)):
         if batch.table not in wanted:  # other joints on a topic that is wanted
             continue
         stamped = axis.stamp(batch)
+        rows += len(batch)
         missing = len(batch) - len(stamped.rows)
         if missing:
             gone = np.setdiff1d(np.arange(len(batch)), stamped.rows)
-            source.drop(int(batch.rows[gone[0]]) + 1, "no time", missing)
+            untimed += missing
+            told.append(DroppedRow(int(batch.rows[gone[0]]) + 1, "no time"))
         if not len(stamped.rows):
             continue
         for one in bound:
@@ -137,8 +140,14 @@ def _write_source(
             last = _write_rows(writer, one, batch, stamped, begun[key])
             counters[one.stream.name] = last + 1
             done.rows[one.stream.name] = done.rows.get(one.stream.name, 0) + len(stamped.rows)
-    done.dropped[source.path.name] = source.n_dropped
-    done.broken += [f"{source.path.name}: row {one.row}: {one.why}" for one in source.dropped]
+    if untimed > MOST_UNTIMED * rows:
+        raise ImportFileError(
+            f"{source.path}: {untimed} of {rows} rows have no time, at most {100 * MOST_UNTIMED:.0f} % may; "
+            f"the first is row {told[0].row}; is it the right column? Say so in a map (`time`)"
+        )
+    done.dropped[source.path.name] = source.n_dropped + untimed
+    told = sorted([*source.dropped, *told], key=lambda one: one.row)[: source.MOST_TOLD]
+    done.broken += [f"{source.path.name}: row {one.row}: {one.why}" for one in told]
     for run, (start_ns, end_ns) in axis.spans.items():
         name = "_".join(filter(None, [source.path.stem if several or not run else "", run]))
         use = _use(mapped, source.path, run)
@@ -167,34 +176,14 @@ def _write_rows(writer: Writer, one: BoundStream, batch: Batch, stamped: Any, of
     stream = one.stream
     if stamped.device_ns is not None:
         stream = _at_request(stream)
-    size = max(16, round(stream.rate_hz * BLOCK_S))
-    for start, end in _pieces(sequence, size):
-        writer.block(
-            Block(
-                stream,
-                int(sequence[start]),
-                stamped.host_ns[start:end],
-                values[start:end],
-                validity[start:end],
-                request_ns=None if stamped.device_ns is None else stamped.device_ns[start:end],
-            )
-        )
+    most = max(16, round(stream.rate_hz * BLOCK_S))
+    writer.rows(stream, sequence, stamped.host_ns, values, validity, stamped.device_ns, most=most)
     return int(sequence[-1])
 
 
 def _at_request(stream: Any) -> Any:
     """The stream whose samples were taken at `request_ns`: the device's own stamps."""
     return with_fields(stream, at_request=True)
-
-
-def _pieces(sequence: NDArray[np.int64], size: int) -> list[tuple[int, int]]:
-    """Runs of consecutive numbers, of `size` at most."""
-    edges = [0, *(np.flatnonzero(np.diff(sequence) != 1) + 1).tolist(), len(sequence)]
-    return [
-        (at, min(at + size, end))
-        for start, end in itertools.pairwise(edges)
-        for at in range(start, end, size)
-    ]
 
 
 def _use(mapped: ImportMap, path: Path, run: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class ParquetSource(Source):
         constants = {"fps": np.array(float(self._info["fps"]))} if "fps" in self._info else {}
         self.tables = (Table("", columns, head, constants=constants),)
 
-    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Generator[Batch]:
         yield from self._parsed(list(wanted.get("", ())))
 
     def _parsed(self, names: list[str]) -> Iterator[Batch]:
@@ -71,7 +71,7 @@ class ParquetSource(Source):
         row = 0
         for path in self._files:
             try:
-                for part in _opened(path).iter_batches(BATCH_ROWS, columns=read):
+                for part in _opened(path).iter_batches(BATCH_ROWS, columns=read, use_threads=False):
                     arrays, good = self._arrays(part, names, row)
                     runs = _numbers(part.column(run)) if run else np.zeros(part.num_rows)
                     row += part.num_rows
@@ -179,7 +179,7 @@ class ParquetSource(Source):
 
 def _opened(path: Path) -> Any:
     """A file that is read through a small buffer, column by column, not whole groups of rows at once."""
-    return pq.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
+    return pq.ParquetFile(path, buffer_size=1 << 18, pre_buffer=False)
 
 
 def _labels(names: Any, width: int) -> list[str]:
