@@ -101,9 +101,7 @@ def reference(path: Path, into: Path) -> None:
         writer.finish()
         file.flush()
         os.fsync(file.fileno())
-    write(
-        json.dumps({"seconds": time.perf_counter() - started, "cpu": time.process_time() - worked}) + "\n"
-    )
+    write(json.dumps({"seconds": time.perf_counter() - started, "cpu": time.process_time() - worked}) + "\n")
 
 
 def peak_mb() -> float:
@@ -151,7 +149,9 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
-        short, long = (make(folder, rows, arguments.joints) for rows in (arguments.rows // 10, arguments.rows))
+        short, long = (
+            make(folder, rows, arguments.joints) for rows in (arguments.rows // 10, arguments.rows)
+        )
         into = folder / "into.mcap"
         for kind, promised in PROMISED.items():
             memory = measure(short[kind], into)["grown_mb"]

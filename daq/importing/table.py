@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ class Source(ABC):
         self.n_dropped = 0
 
     @abstractmethod
-    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Generator[Batch]:
+    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         """All rows of the tables that are wanted, with the arrays that are wanted of each, in the file's order."""
 
     def drop(self, row: int, why: str, count: int = 1) -> None:

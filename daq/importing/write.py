@@ -16,8 +16,7 @@ import numpy as np
 from heft.daq.errors import ConfigError, ImportFileError
 from heft.daq.importing.binding import BoundStream, bind
 from heft.daq.importing.import_map import ImportMap
-from heft.daq.importing.read_ahead import read_ahead
-from heft.daq.importing.table import Batch, DroppedRow, Source
+from heft.daq.importing.table import Batch, Source
 from heft.daq.importing.time_axis import HOST_START_NS, TimeAxis
 from heft.daq.record import layout
 from heft.daq.record.viewer import NO_ROBOT, Viewer
@@ -30,7 +29,6 @@ __all__ = ["IMPORT_NOTE", "MAP_FILE", "Imported", "write_recording"]
 IMPORT_NOTE = "heft.import"
 MAP_FILE = "import/map.yaml"
 BLOCK_S = 0.5  # length of a Block
-MOST_UNTIMED = 0.5  # share of rows
 HASHED = 1 << 26  # bytes: larger files are known by their ends
 USES = {"fit": "identification", "validate": "validation", "payload": "payload"}
 
@@ -118,17 +116,14 @@ def _write_source(
     for one in bound:
         wanted[one.table] = list(dict.fromkeys([*wanted[one.table], *one.arrays]))
     begun: dict[tuple[str, str], int] = {}
-    rows, untimed, told = 0, 0, list[DroppedRow]()
-    for batch in read_ahead(source.batches(wanted)):
+    for batch in source.batches(wanted):
         if batch.table not in wanted:  # other joints on a topic that is wanted
             continue
         stamped = axis.stamp(batch)
-        rows += len(batch)
         missing = len(batch) - len(stamped.rows)
         if missing:
             gone = np.setdiff1d(np.arange(len(batch)), stamped.rows)
-            untimed += missing
-            told.append(DroppedRow(int(batch.rows[gone[0]]) + 1, "no time"))
+            source.drop(int(batch.rows[gone[0]]) + 1, "no time", missing)
         if not len(stamped.rows):
             continue
         for one in bound:
@@ -140,14 +135,8 @@ def _write_source(
             last = _write_rows(writer, one, batch, stamped, begun[key])
             counters[one.stream.name] = last + 1
             done.rows[one.stream.name] = done.rows.get(one.stream.name, 0) + len(stamped.rows)
-    if untimed > MOST_UNTIMED * rows:
-        raise ImportFileError(
-            f"{source.path}: {untimed} of {rows} rows have no time, at most {100 * MOST_UNTIMED:.0f} % may; "
-            f"the first is row {told[0].row}; is it the right column? Say so in a map (`time`)"
-        )
-    done.dropped[source.path.name] = source.n_dropped + untimed
-    told = sorted([*source.dropped, *told], key=lambda one: one.row)[: source.MOST_TOLD]
-    done.broken += [f"{source.path.name}: row {one.row}: {one.why}" for one in told]
+    done.dropped[source.path.name] = source.n_dropped
+    done.broken += [f"{source.path.name}: row {one.row}: {one.why}" for one in source.dropped]
     for run, (start_ns, end_ns) in axis.spans.items():
         name = "_".join(filter(None, [source.path.stem if several or not run else "", run]))
         use = _use(mapped, source.path, run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ class BagSource(Source):
             told = "; ".join(self.oddities[:5]) or "it has no messages"
             raise ImportFileError(f"{path}: no topic with numbers in it: {told}")
 
-    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Generator[Batch]:
+    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         try:
             with Reader(self.path) as reader:
                 topics = {name.partition("#")[0] for name in wanted}

@@ -6,7 +6,7 @@ import shutil
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +91,7 @@ class NpzSource(Source):
             raise ImportFileError(f"{path}: its arrays have no rows; give a file with samples")
         self.tables = (Table("", columns, head, constants=beside),)
 
-    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Generator[Batch]:
+    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         for run in self._runs:
             yield from self._run_batches(run, list(wanted.get("", ())))
 

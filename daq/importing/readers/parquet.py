@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class ParquetSource(Source):
         constants = {"fps": np.array(float(self._info["fps"]))} if "fps" in self._info else {}
         self.tables = (Table("", columns, head, constants=constants),)
 
-    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Generator[Batch]:
+    def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         yield from self._parsed(list(wanted.get("", ())))
 
     def _parsed(self, names: list[str]) -> Iterator[Batch]:
@@ -130,11 +130,12 @@ class ParquetSource(Source):
 
     def _head(self, names: list[str]) -> Batch:
         self._widths: dict[str, int] = {}
-        first = next(_opened(self._files[0]).iter_batches(256, columns=names, use_threads=False), None)
-        if first is None or not first.num_rows:
+        file = _opened(self._files[0])
+        if not file.metadata.num_rows:
             raise ImportFileError(f"{self.path}: it has no rows; give a file with samples")
-        for name in names:
-            if _is_list(first.column(name).type):
+        lists = [name for name in names if _is_list(file.schema_arrow.field(name).type)]
+        for first in itertools.islice(file.iter_batches(256, columns=lists, use_threads=False), bool(lists)):
+            for name in lists:
                 lengths = pc.list_value_length(first.column(name)).drop_null().to_numpy()
                 self._widths[name] = int(np.median(lengths)) if len(lengths) else 0
                 if not 0 < self._widths[name] <= MOST_WIDE:
