@@ -80,7 +80,7 @@ class Chunk:
         entries = np.empty((n, 2), "<u8")
         entries[:, 0] = log_ns
         entries[:, 1] = self.size + np.arange(n, dtype=np.uint64) * np.uint64(records.shape[1])
-        self._append(memoryview(records).cast("B"))
+        self._append(records.data.cast("B"))
         self._note(channel, n, entries.tobytes(), int(log_ns.min()), int(log_ns.max()))
 
     @property
