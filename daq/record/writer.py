@@ -59,7 +59,12 @@ class _Rows(NamedTuple):
 
     def taken(self, places: NDArray[np.intp]) -> _Rows:
         """Some of them."""
-        return _Rows(*(array.take(places, axis=0) for array in self))
+        return _Rows(
+            self.sequence.take(places),
+            self.host_ns.take(places),
+            self.values.take(places, axis=0),
+            self.validity.take(places, axis=0),
+        )
 
 
 @dataclass(slots=True)
