@@ -72,7 +72,7 @@ def encode(block: Block) -> bytes:
         parts.append(block.validity)
     n, k = block.values.shape
     head = HEADER.pack(MAGIC, VERSION, flags, n, k, block.sequence, dtype_name(block.stream), 0)
-    return b"".join((head, *(np.ascontiguousarray(one).data for one in parts)))  # copied once, from the arrays
+    return b"".join((head, *(np.ascontiguousarray(one).data for one in parts)))
 
 
 def decode(data: bytes, stream: Stream) -> Block:
