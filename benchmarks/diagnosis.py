@@ -1,13 +1,14 @@
 """Does `heft check` find what is wrong? Defects of a healthy simulated session, and healthy sessions.
 
-    python benchmarks/diagnosis.py [--rig wam7] [--only NAME ...] [--healthy 17] [--cache FOLDER] [--verbose]
+    python benchmarks/diagnosis.py [--rig wam7] [--only NAME ...] [--healthy 17] [--cache FOLDER] [--cost] [--verbose]
 
 Each defect of `log_defects.py` at three severities: whether a finding names it, and, where a fix is promised, whether
 the fix of that finding gives the healthy log and robot back (positions, velocities and stamps to 1 %; torques to 15 %,
 since the simulated arms are that far from their files; gravity to 5 degrees). Then so many healthy sessions of each
 rig, with seeds of their own: none should have a finding that is fatal or serious. Exit code 1 where less than 95 % of
 the severe or 80 % of the moderate defects are named, less than 80 % of the curable are cured, or more than one healthy
-session is accused.
+session is accused; or where the cheap looks take more than a tenth of `heft identify` or `heft payload` (`--cost`: only
+this).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import io
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,7 @@ from log_defects import DEFECTS, Defect
 from heft.daq.recording import Recording
 from heft.identify import Robot
 from heft.identify.data.recorded_robot import robot_of
+from heft.identify.diagnosis.cheap_reasons import cheap_reasons, payload_reasons
 from heft.identify.diagnosis.cure import cured
 from heft.identify.diagnosis.diagnose import diagnose
 from heft.identify.diagnosis.finding import Finding
@@ -39,6 +43,7 @@ SESSIONS = Path(__file__).parents[1] / "configs" / "sessions"
 BOUNDS = {2: 0.95, 1: 0.8}
 CURED = 0.8
 ACCUSED = 1
+COST = 0.1  # of a command that makes the cheap looks
 SEVERITIES = ("mild", "moderate", "severe")
 write = sys.stdout.write
 
@@ -103,10 +108,14 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--healthy", type=int, default=17, help="sessions of each rig; 0: none")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "heft-diagnosis")
+    parser.add_argument("--cost", action="store_true", help="only what the cheap looks cost")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
+    if arguments.cost:
+        return int(_cost(arguments))
     failed = _defects(arguments)
-    return int(_sessions(arguments) or failed) if arguments.healthy else int(failed)
+    failed |= arguments.healthy and _sessions(arguments)
+    return int(_cost(arguments) or failed)
 
 
 def _defects(arguments: argparse.Namespace) -> bool:
@@ -155,6 +164,45 @@ def _sessions(arguments: argparse.Namespace) -> bool:
                 write(f"{rig} seed {seed}: {one.severity} {one.id} ({one.where}): {one.evidence}\n")
     write(f"{count} healthy sessions: {accused} with a finding that is fatal or serious; {notes} notes\n")
     return accused > ACCUSED
+
+
+def _cost(arguments: argparse.Namespace) -> bool:
+    """What the cheap looks take of the processor time of the two commands that make them."""
+    healthy(arguments.rig, 0, arguments.cache)
+    excitation = arguments.cache / f"{arguments.rig}-0" / f"{arguments.rig}_excitation.mcap"
+    folder = arguments.cache / "picked"
+    picked = folder / "pick_and_weigh.mcap"
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        if not picked.exists():
+            session = str(SESSIONS / "pick_and_weigh.yaml")
+            heft(["run", session, "--speed", "max", "--no-identify", "--out", str(folder)])
+    calls = {
+        "identify": (excitation, cheap_reasons, ["--out", str(folder / "identified")]),
+        "payload": (picked, partial(payload_reasons, by_joints=False), []),
+    }
+    failed = False
+    for command, (path, look, more) in calls.items():
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            whole = _seconds(lambda: heft([command, str(path), *more]))  # noqa: B023
+        recording = Recording.open(path)
+        robot = robot_of(recording)
+        looks = _seconds(lambda: look(Recording.open(path), robot))  # noqa: B023
+        failed |= looks > COST * whole
+        write(
+            f"heft {command}: the cheap looks take {looks:.2f} of {whole:.2f} CPU s: "
+            f"{100 * looks / whole:.1f} %, at most {100 * COST:.0f} %\n"
+        )
+    return failed
+
+
+def _seconds(call: Callable[[], object], times: int = 2) -> float:
+    """Processor time of the fastest of some calls [s]: the first one loads libraries."""
+    taken = []
+    for _ in range(times):
+        begun = time.process_time()
+        call()
+        taken.append(time.process_time() - begun)
+    return min(taken)
 
 
 if __name__ == "__main__":

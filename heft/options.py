@@ -14,6 +14,7 @@ from heft.daq.bus.endpoint import Endpoint
 from heft.daq.errors import BusError, ConfigError
 
 __all__ = [
+    "add_log_options",
     "add_settings",
     "endpoint",
     "gain_spread",
@@ -108,6 +109,22 @@ class _Set(argparse.Action):
             sys.stdout.write(f"settings of an identification, as --set KEY=VALUE:\n{described()}\n")
             parser.exit()
         setattr(namespace, self.dest, [*getattr(namespace, self.dest), str(values)])
+
+
+def add_log_options(parser: argparse.ArgumentParser) -> None:
+    """The options --robot and --map of a command that takes recordings, or imports logs of other tools."""
+    parser.add_argument(
+        "--robot",
+        type=Path,
+        help="robot's file: YAML, URDF or MJCF (default: the one inside the recording); it travels inside what is "
+        "imported",
+    )
+    parser.add_argument(
+        "--map",
+        type=Path,
+        metavar="MAP.yaml",
+        help="what the columns of imported files are, all or some (default: guessed)",
+    )
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

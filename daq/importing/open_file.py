@@ -68,7 +68,7 @@ def is_foreign(path: Path) -> bool:
         return False
     if begin.startswith(MAGIC):
         return not is_recording(path)
-    return bool(begin) and path.suffix not in (".mcap", ".partial")
+    return path.suffix not in (".mcap", ".partial")
 
 
 def is_recording(path: Path) -> bool:

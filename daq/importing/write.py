@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heft.daq.errors import ConfigError, ImportFileError
 from heft.daq.importing.binding import BoundStream, bind
@@ -24,7 +22,7 @@ from heft.daq.record import layout
 from heft.daq.record.viewer import NO_ROBOT, Viewer
 from heft.daq.record.writer import Writer
 from heft.daq.whole_file import whole_file
-from heft.drivers.block import Block, Validity
+from heft.drivers.block import Validity
 
 __all__ = ["IMPORT_NOTE", "MAP_FILE", "Imported", "write_recording"]
 
@@ -167,34 +165,14 @@ def _write_rows(writer: Writer, one: BoundStream, batch: Batch, stamped: Any, of
     stream = one.stream
     if stamped.device_ns is not None:
         stream = _at_request(stream)
-    size = max(16, round(stream.rate_hz * BLOCK_S))
-    for start, end in _pieces(sequence, size):
-        writer.block(
-            Block(
-                stream,
-                int(sequence[start]),
-                stamped.host_ns[start:end],
-                values[start:end],
-                validity[start:end],
-                request_ns=None if stamped.device_ns is None else stamped.device_ns[start:end],
-            )
-        )
+    most = max(16, round(stream.rate_hz * BLOCK_S))
+    writer.rows(stream, sequence, stamped.host_ns, values, validity, stamped.device_ns, most=most)
     return int(sequence[-1])
 
 
 def _at_request(stream: Any) -> Any:
     """The stream whose samples were taken at `request_ns`: the device's own stamps."""
     return with_fields(stream, at_request=True)
-
-
-def _pieces(sequence: NDArray[np.int64], size: int) -> list[tuple[int, int]]:
-    """Runs of consecutive numbers, of `size` at most."""
-    edges = [0, *(np.flatnonzero(np.diff(sequence) != 1) + 1).tolist(), len(sequence)]
-    return [
-        (at, min(at + size, end))
-        for start, end in itertools.pairwise(edges)
-        for at in range(start, end, size)
-    ]
 
 
 def _use(mapped: ImportMap, path: Path, run: str) -> str:

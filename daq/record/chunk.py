@@ -37,7 +37,7 @@ class Chunk:
         self.start_ns = 0  # of the messages' log times
         self.end_ns = 0
         self.messages: dict[int, int] = {}  # per channel
-        self._parts: list[bytes] = [preamble]
+        self._parts: list[bytes | memoryview] = [preamble]
         self._entries: dict[int, list[bytes]] = {}  # of the index, per channel
 
     def __bool__(self) -> bool:
@@ -53,7 +53,8 @@ class Chunk:
         head = _MESSAGE.pack(
             Opcode.MESSAGE, _MESSAGE_BODY + len(data), channel, sequence & 0xFFFFFFFF, log_ns, publish_ns
         )
-        self._append(head + data)
+        self._append(head)
+        self._append(data)
         self._note(channel, 1, _ENTRY.pack(log_ns, at), log_ns, log_ns)
 
     def add_rows(
@@ -79,7 +80,7 @@ class Chunk:
         entries = np.empty((n, 2), "<u8")
         entries[:, 0] = log_ns
         entries[:, 1] = self.size + np.arange(n, dtype=np.uint64) * np.uint64(records.shape[1])
-        self._append(records.tobytes())
+        self._append(records.data.cast("B"))
         self._note(channel, n, entries.tobytes(), int(log_ns.min()), int(log_ns.max()))
 
     @property
@@ -92,7 +93,7 @@ class Chunk:
         entries = b"".join(self._entries[channel])
         return _INDEX.pack(Opcode.MESSAGE_INDEX, 6 + len(entries), channel, len(entries)) + entries
 
-    def _append(self, record: bytes) -> None:
+    def _append(self, record: bytes | memoryview) -> None:
         self._parts.append(record)
         self.size += len(record)
 

@@ -59,20 +59,20 @@ def encode(block: Block) -> bytes:
     its bytes.
     """
     flags = 0
-    parts = [block.host_ns.astype("<i8", copy=False).tobytes()]
+    parts = [block.host_ns.astype("<i8", copy=False)]
     if block.request_ns is not None:
         flags |= HAS_REQUEST
-        parts.append(block.request_ns.astype("<i8", copy=False).tobytes())
+        parts.append(block.request_ns.astype("<i8", copy=False))
     if block.ticks is not None:
         flags |= HAS_TICKS
-        parts.append(block.ticks.astype("<i8", copy=False).tobytes())
-    parts.append(block.values.tobytes())
+        parts.append(block.ticks.astype("<i8", copy=False))
+    parts.append(block.values)
     if np.count_nonzero(block.validity):
         flags |= HAS_VALIDITY
-        parts.append(block.validity.tobytes())
+        parts.append(block.validity)
     n, k = block.values.shape
     head = HEADER.pack(MAGIC, VERSION, flags, n, k, block.sequence, dtype_name(block.stream), 0)
-    return b"".join((head, *parts))
+    return b"".join((head, *(np.ascontiguousarray(one).data for one in parts)))
 
 
 def decode(data: bytes, stream: Stream) -> Block:

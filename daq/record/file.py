@@ -29,13 +29,15 @@ from mcap.records import (
     Statistics,
     SummaryOffset,
 )
-from mcap.records import Chunk as ChunkRecord
 
 from heft.daq.record.chunk import Chunk
 
 __all__ = ["MAGIC", "McapFile", "Raw"]
 
 MAGIC = b"\x89MCAP0\r\n"
+_LZ4 = b"lz4"
+# Opcode, length, first and last log time, size, CRC, length and name of the compression, compressed size.
+_CHUNK = struct.Struct(f"<BQQQQII{len(_LZ4)}sQ")
 
 
 class Raw(Protocol):
@@ -82,17 +84,19 @@ class McapFile:
         """Write a chunk and the indexes of its channels."""
         data = chunk.data
         compressed = lz4.frame.compress(data)
-        record = _bytes(
-            ChunkRecord(
-                compression="lz4",
-                data=compressed,
-                message_start_time=chunk.start_ns,
-                message_end_time=chunk.end_ns,
-                uncompressed_crc=zlib.crc32(data),
-                uncompressed_size=len(data),
-            )
+        head = _CHUNK.pack(
+            Opcode.CHUNK,
+            _CHUNK.size - 9 + len(compressed),
+            chunk.start_ns,
+            chunk.end_ns,
+            len(data),
+            zlib.crc32(data),
+            len(_LZ4),
+            _LZ4,
+            len(compressed),
         )
-        at = self._position + len(record)
+        length = len(head) + len(compressed)
+        at = self._position + length
         indexes, offsets = [], {}
         for channel in chunk.messages:
             offsets[channel] = at
@@ -102,14 +106,14 @@ class McapFile:
             message_start_time=chunk.start_ns,
             message_end_time=chunk.end_ns,
             chunk_start_offset=self._position,
-            chunk_length=len(record),
+            chunk_length=length,
             message_index_offsets=offsets,
             message_index_length=sum(map(len, indexes)),
             compression="lz4",
             compressed_size=len(compressed),
             uncompressed_size=len(data),
         )
-        self._write(b"".join((record, *indexes)))
+        self._write(b"".join((head, compressed, *indexes)))
         self._chunks.append(entry)
         for channel, count in chunk.messages.items():
             self._messages[channel] = self._messages.get(channel, 0) + count

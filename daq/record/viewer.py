@@ -38,14 +38,16 @@ class Thinning:
 
     def __init__(self, most_hz: float) -> None:
         self._step_ns = int(1e9 / most_hz)
-        self._next_ns = -(1 << 62)
+        self._latest = -(1 << 62)  # which step of time the latest sample was in
 
     def chosen(self, host_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of the next samples (N,), in order of time."""
-        cell = host_ns // self._step_ns
-        before = np.concatenate([[self._next_ns], np.maximum.accumulate(cell)[:-1]])
-        self._next_ns = max(self._next_ns, int(cell.max(initial=self._next_ns)))
-        return np.asarray(cell > np.maximum(before, before[0]))
+        cells = np.empty(len(host_ns) + 1, np.int64)
+        cells[0] = self._latest
+        np.floor_divide(host_ns, self._step_ns, out=cells[1:])
+        latest = np.maximum.accumulate(cells)
+        self._latest = int(latest[-1])
+        return np.asarray(latest[1:] > latest[:-1])
 
 
 def string_message(text: str) -> bytes:

@@ -12,7 +12,6 @@ import yaml
 from rich.console import Console
 
 from heft.daq.config.robot import load_robot
-from heft.daq.errors import ConfigError
 from heft.daq.importing.open_file import is_foreign
 from heft.daq.importing.write import MAP_FILE
 from heft.daq.recording import Recording
@@ -33,6 +32,7 @@ from heft.identify.robot import Robot
 from heft.identify.robot.limit_check import check_limits
 from heft.identify.robot.model_text import MODEL_SUFFIXES
 from heft.importing import recording_of
+from heft.options import add_log_options
 from heft.terminal.findings import describe_findings
 
 __all__ = ["add", "run"]
@@ -48,12 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="recording, or a log of another tool (as of `heft import`); or a robot's file (.yaml), URDF or MJCF",
     )
-    parser.add_argument(
-        "--robot",
-        type=Path,
-        help="robot's file, URDF or MJCF (default: the one inside the recording, if any)",
-    )
-    parser.add_argument("--map", type=Path, metavar="MAP.yaml", help="meaning of another tool's columns")
+    add_log_options(parser)
     parser.add_argument(
         "--fix",
         type=Path,
@@ -71,8 +66,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings, worst first; exit code 1 where one of them makes identification meaningless."""
     file: Path = arguments.file
-    if not file.exists():
-        raise ConfigError(f"{file}: no such file; give a recording, a log, or a robot's file")
     log: Log | None = None
     columns: Any = {}
     if file.suffix.lower() in (*ROBOTS, *MODEL_SUFFIXES):

@@ -25,7 +25,7 @@ from heft.identify.robot import Robot
 from heft.identify.settings import Settings
 from heft.importing import HELD_BACK, recording_of
 from heft.known_loads import known_loads
-from heft.options import add_settings, prepared, settings
+from heft.options import add_log_options, add_settings, prepared, settings
 from heft.terminal.progress import progress_bars
 
 __all__ = ["add", "run"]
@@ -45,15 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="recordings (.mcap); other files are imported first",
     )
-    parser.add_argument(
-        "--robot", type=Path, help="robot's file: YAML, URDF or MJCF (default: the one inside the recording)"
-    )
-    parser.add_argument(
-        "--map",
-        type=Path,
-        metavar="MAP.yaml",
-        help="what the columns of imported files are (default: guessed)",
-    )
+    add_log_options(parser)
     parser.add_argument(
         "--method", choices=sorted(ESTIMATORS), help="estimator (default: the session's, or sdp)"
     )

@@ -13,6 +13,7 @@ from heft.daq.importing.import_map import ImportMap
 from heft.daq.whole_file import write_whole
 from heft.exit_codes import ExitCode
 from heft.importing import describe_import, import_files
+from heft.options import add_log_options
 
 __all__ = ["add", "run"]
 
@@ -33,10 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.mcap",
         help="the recording (default: only show what is in the files)",
     )
-    parser.add_argument("--robot", type=Path, help="robot's file: YAML, URDF or MJCF; it travels inside")
-    parser.add_argument(
-        "--map", type=Path, metavar="MAP.yaml", help="what the columns are, all or some (default: guessed)"
-    )
+    add_log_options(parser)
     parser.add_argument(
         "--map-out", type=Path, metavar="MAP.yaml", help="write the whole map, to edit and use again"
     )

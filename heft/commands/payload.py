@@ -17,10 +17,12 @@ from heft.daq.importing.open_file import is_foreign
 from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
 from heft.importing import recording_of
-from heft.options import gain_spread, prepared, seed, speed
+from heft.options import add_log_options, gain_spread, prepared, seed, speed
 from heft.terminal.payloads import describe_payloads
 
 __all__ = ["add", "run"]
+
+REFUSED = "not weighed: the answer would be meaningless; mend the recording as said, or say --force"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -34,15 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="RIG.yaml",
         help="weigh on this rig, whenever something is picked up; a session's file runs that session meanwhile",
     )
-    parser.add_argument(
-        "--robot", type=Path, help="robot's file: YAML, URDF or MJCF (default: the one inside the recording)"
-    )
-    parser.add_argument(
-        "--map",
-        type=Path,
-        metavar="MAP.yaml",
-        help="what the columns of imported files are (default: guessed)",
-    )
+    add_log_options(parser)
     parser.add_argument(
         "--bare", type=Path, metavar="FILE", help="recording in which the bare hand moves (default: this one)"
     )
@@ -96,13 +90,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=seed, default=0, help="live: seed of the simulated rig")
     parser.add_argument(
+        "--force", action="store_true", help="weigh also where the recording makes the answer meaningless"
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print JSON on standard output: one object; live, one a line"
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Weigh; exit code 1 where nothing was picked up."""
+    """Weigh; exit code 1 where nothing was picked up, or the recording makes the answer meaningless."""
     if (arguments.file is None) == (arguments.live is None):
         raise ConfigError("give either a recording or --live RIG.yaml")
     if arguments.all and (arguments.file is None or arguments.result is None):
@@ -125,6 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
     from heft.identify.data.recorded_robot import robot_of
+    from heft.identify.diagnosis.cheap_reasons import payload_reasons
     from heft.identify.payload.estimation.object_prior import ObjectPrior
     from heft.identify.payload.scales.arm_model import ArmModel, require_gains
     from heft.identify.payload.weighing.recorded_pickups import weigh_all, weigh_recording
@@ -140,27 +138,41 @@ def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
     recording = opened(arguments.file)
     prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
     library = load_objects(arguments.objects)
+    bare = None if arguments.bare is None else opened(arguments.bare)
+    result = arm = None
     if arguments.all:
         result = load(arguments.result)
-        robot_of(recording, result.robot)
+        robot = robot_of(recording, result.robot)
         if arguments.robot is not None:
             require_gains(arguments.result, result, Robot.load(arguments.robot))
+    else:
+        given = arguments.robot is not None and not is_foreign(arguments.file)
+        robot = robot_of(recording, Robot.load(arguments.robot) if given else None)
+        if arguments.result is not None:
+            arm = ArmModel.of_file(arguments.result, robot, arguments.gain_spread)
+    reasons = [
+        one
+        for file in dict.fromkeys(filter(None, (recording, bare)))
+        for one in payload_reasons(file, robot, by_joints=arguments.result is not None)
+    ]
+    report = {"file": str(arguments.file), "reasons": [one.to_dict() for one in reasons]}
+    told = [f"{one.severity}: {one.text}" for one in reasons]
+    if not arguments.force and any(one.severity == "unfit" for one in reasons):
+        told.append(REFUSED)
+        return {**report, "payloads": [], "nothing": [], "hand": None, "notes": told}
+    if result is not None:
         weighed = weigh_all(
             recording, result, gain_spread=arguments.gain_spread, prior=prior, library=library
         )
-        return {"file": str(arguments.file), **weighed.to_dict()}
-    given = arguments.robot is not None and not is_foreign(arguments.file)
-    robot = robot_of(recording, Robot.load(arguments.robot) if given else None)
-    arm = None
-    if arguments.result is not None:
-        arm = ArmModel.of_file(arguments.result, robot, arguments.gain_spread)
-    weighed = weigh_recording(
-        recording,
-        robot=robot,
-        bare=None if arguments.bare is None else opened(arguments.bare),
-        arm=arm,
-        prior=prior,
-        library=library,
-        find_gravity=arguments.find_gravity,
-    )
-    return {"file": str(arguments.file), **weighed.to_dict()}
+    else:
+        weighed = weigh_recording(
+            recording,
+            robot=robot,
+            bare=bare,
+            arm=arm,
+            prior=prior,
+            library=library,
+            find_gravity=arguments.find_gravity,
+        )
+    facts = weighed.to_dict()
+    return {**report, **facts, "notes": [*told, *facts["notes"]]}

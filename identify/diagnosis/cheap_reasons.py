@@ -10,10 +10,12 @@ from heft.identify.diagnosis.recorded_log import recorded_log
 from heft.identify.errors import HeftError
 from heft.identify.robot import Robot
 
-__all__ = ["cheap_reasons"]
+__all__ = ["cheap_reasons", "payload_reasons"]
 
 #: Serious findings that a fit does not see by itself; of gaps, holds and spikes it takes care and tells.
 TOLD = frozenset(("clock_drift", "dead_column", "rate_mismatch", "synchronous_axes"))
+#: What an arm is identified from, and a load is not: a hand may weigh at rest.
+EXCITATION = frozenset(("slow_motion", "synchronous_axes", "unexcited_axis"))
 
 
 def cheap_reasons(recording: Recording, robot: Robot) -> list[Reason]:
@@ -23,6 +25,20 @@ def cheap_reasons(recording: Recording, robot: Robot) -> list[Reason]:
     except HeftError:  # what cannot be read so was told by the fit, which reads more closely
         return []
     return [one.reason() for one in found if _matters(one)]
+
+
+def payload_reasons(recording: Recording, robot: Robot, *, by_joints: bool) -> list[Reason]:
+    """What speaks against weighing from a recording; torques count where they are weighed by (`by_joints`)."""
+    try:
+        found = look_over(recorded_log(recording, robot, whole=True), robot)
+    except HeftError:  # what cannot be read so is told by who weighs
+        return []
+    unused = () if by_joints else ("tau",)
+    return [
+        one.reason()
+        for one in found
+        if _matters(one) and one.id not in EXCITATION and (one.place is None or one.place.table not in unused)
+    ]
 
 
 def _matters(one: Finding) -> bool:

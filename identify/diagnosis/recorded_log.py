@@ -27,14 +27,18 @@ from heft.identify.robot import Robot
 
 __all__ = ["recorded_log"]
 
+_ALWAYS = (-(1 << 62), 1 << 62)
 MOST_ROWS = 300_000  # of a stream: what is wrong shows in the first minutes
 
 
-def recorded_log(recording: Recording, robot: Robot | None = None) -> Log:
-    """What was measured for identification, or all where nothing is marked so; without a robot by quantity alone."""
+def recorded_log(recording: Recording, robot: Robot | None = None, *, whole: bool = False) -> Log:
+    """What was measured for identification, or all where nothing is marked so; without a robot by quantity alone.
+
+    whole   everything that was measured, whatever for
+    """
     tables: dict[str, Table] = {}
     streams = [one for one in recording.streams.values() if one.role is Role.MEASURED]
-    inside = _inside(recording)
+    inside = [_ALWAYS] if whole else _inside(recording)
     if robot is not None:
         sources = {
             "q": motion_source(streams, robot),
@@ -71,7 +75,7 @@ def recorded_log(recording: Recording, robot: Robot | None = None) -> Log:
 
 def _inside(recording: Recording) -> list[tuple[int, int]]:
     marked = [(one.start_ns, one.end_ns) for one in recording.segments if one.use == IDENTIFICATION]
-    return marked or [(-(1 << 62), 1 << 62)]
+    return marked or [_ALWAYS]
 
 
 def _table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from heft.daq.config.robot import load_robot
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.record.writer import Writer
-from heft.drivers.block import Block
+from heft.daq.recording import Recording
+from heft.drivers.block import Block, Validity
 from heft.drivers.stream import Column, Stream
 from heft.identify.bodies.pseudo_inertia import from_mass_com_inertia
 from heft.identify.robot import Robot
@@ -152,3 +154,35 @@ def test_usage(arguments: list[str], said: str, capsys: pytest.CaptureFixture[st
 def test_all_asks_for_the_arm(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["payload", "a.mcap", "--all"]) == 2
     assert "--result" in capsys.readouterr().err
+
+
+def test_a_recording_without_most_positions_is_not_weighed(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = Recording.open(files["loaded"])
+    with (tmp_path / "holes.mcap").open("xb", buffering=0) as raw:
+        writer = Writer(raw, 0)
+        for name in whole.streams:
+            for block in whole.blocks(name):
+                validity = block.validity.copy()
+                validity[: len(block) // 2 if name == "arm.position" else 0] = Validity.FAULT
+                writer.block(replace(block, validity=validity))
+        writer.finish()
+    command = ["payload", str(tmp_path / "holes.mcap"), "--all", "--result", str(files["result"]), "--json"]
+    capsys.readouterr()
+    assert main(command) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["payloads"] == []
+    assert {one["id"] for one in told["reasons"] if one["severity"] == "unfit"} == {"garbage_rows"}
+    assert "--force" in told["notes"][-1]
+    main([*command, "--force"])
+    assert "not weighed" not in capsys.readouterr().out
+
+
+def test_a_good_recording_is_weighed_without_doubts(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    command = ["payload", str(files["loaded"]), "--all", "--result", str(files["result"]), "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["reasons"] == []

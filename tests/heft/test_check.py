@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from heft.exit_codes import ExitCode
@@ -31,9 +32,35 @@ def test_an_inconsistent_urdf(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "model_inconsistent" in page.read_text()
 
 
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "nowhere.mcap"]) == ExitCode.USAGE
+@pytest.mark.parametrize("command", ["check", "identify", "payload", "import", "replay"])
+@pytest.mark.parametrize("name", ["nowhere.mcap", "nowhere.csv"])
+def test_data_that_are_not_there(command: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, name]) == ExitCode.FAILED
+    err = capsys.readouterr().err
+    assert f"{name}: cannot be read: No such file" in err
+    assert err.count("\n") == 1
+
+
+def test_a_robot_that_is_not_there_is_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "nowhere.yaml"]) == ExitCode.USAGE
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "identify", "import"])
+def test_an_empty_file_is_called_empty_by_all(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.npz"
+    path.touch()
+    assert main([command, str(path)]) == ExitCode.FAILED
+    err = capsys.readouterr().err
+    assert "the file is empty; give CSV, NPZ" in err
+    assert "recorder" not in err
+    np.savez(path)
+    assert main([command, str(path)]) == ExitCode.FAILED
+    err = capsys.readouterr().err
+    assert err.count(str(path)) == 1
+    assert "no arrays of numbers with one row per sample" in err
 
 
 def test_a_file_that_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -238,6 +238,7 @@ def _numbers(column: Any) -> NDArray[Any]:
 
 def _without_comments(data: bytes) -> bytes:
     """Comment lines as empty ones, which the parser leaves out."""
-    if not data.startswith(_MARKS) and not any(b"\n" + mark in data for mark in _MARKS):
+    # One byte is found ten times as fast as several, and most files have none of them.
+    if not any(mark[:1] in data and (data.startswith(mark) or b"\n" + mark in data) for mark in _MARKS):
         return data
     return re.sub(rb"(?m)^(#|%|//).*$", b"", data)

@@ -69,6 +69,8 @@ class NpzSource(Source):
                 members = [self._member(archive, info) for info in archive.infolist()]
                 self._runs, constants = self._sort([one for one in members if one is not None])
                 beside = {one.name: self._constant(archive, one) for one in constants}
+        except ImportFileError:
+            raise
         except UNREADABLE as exc:
             raise ImportFileError(
                 f"{path}: not a whole NPZ file: {exc}; write it anew with numpy.savez"

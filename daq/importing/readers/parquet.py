@@ -71,7 +71,7 @@ class ParquetSource(Source):
         row = 0
         for path in self._files:
             try:
-                for part in _opened(path).iter_batches(BATCH_ROWS, columns=read):
+                for part in _opened(path).iter_batches(BATCH_ROWS, columns=read, use_threads=False):
                     arrays, good = self._arrays(part, names, row)
                     runs = _numbers(part.column(run)) if run else np.zeros(part.num_rows)
                     row += part.num_rows
@@ -130,11 +130,12 @@ class ParquetSource(Source):
 
     def _head(self, names: list[str]) -> Batch:
         self._widths: dict[str, int] = {}
-        first = next(_opened(self._files[0]).iter_batches(256, columns=names, use_threads=False), None)
-        if first is None or not first.num_rows:
+        file = _opened(self._files[0])
+        if not file.metadata.num_rows:
             raise ImportFileError(f"{self.path}: it has no rows; give a file with samples")
-        for name in names:
-            if _is_list(first.column(name).type):
+        lists = [name for name in names if _is_list(file.schema_arrow.field(name).type)]
+        for first in itertools.islice(file.iter_batches(256, columns=lists, use_threads=False), bool(lists)):
+            for name in lists:
                 lengths = pc.list_value_length(first.column(name)).drop_null().to_numpy()
                 self._widths[name] = int(np.median(lengths)) if len(lengths) else 0
                 if not 0 < self._widths[name] <= MOST_WIDE:
@@ -179,7 +180,7 @@ class ParquetSource(Source):
 
 def _opened(path: Path) -> Any:
     """A file that is read through a small buffer, column by column, not whole groups of rows at once."""
-    return pq.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
+    return pq.ParquetFile(path, buffer_size=1 << 18, pre_buffer=False)
 
 
 def _labels(names: Any, width: int) -> list[str]:

@@ -17,6 +17,7 @@ from mcap_ros2.decoder import DecoderFactory
 from heft.daq.errors import RecordError
 from heft.daq.record import layout
 from heft.daq.record import writer as writer_module
+from heft.daq.record.viewer import Viewer
 from heft.daq.record.writer import Writer
 from heft.drivers.block import Block
 from heft.drivers.stream import Stream
@@ -196,3 +197,41 @@ def test_one_name_for_two_streams_is_refused(tmp_path: Path, motion: Stream) -> 
 def test_numbers_that_cannot_be_recorded_are_refused(tmp_path: Path, motion: Stream, dtype: str) -> None:
     with (tmp_path / "a.mcap").open("wb", buffering=0) as raw, pytest.raises(RecordError, match="use one of"):
         Writer(raw, 0).describe(Stream("a.b", motion.columns, 1.0, dtype))
+
+
+def test_rows_are_the_same_as_their_blocks_one_by_one(
+    tmp_path: Path, motion: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "CHUNK_BYTES", 4_000)
+    rng = np.random.default_rng(1)
+    sequence = np.r_[0:57, 60:180, 181:200]  # numbers are missing twice
+    host_ns = 1_000_000_000 + sequence * 1_000_000
+    values = rng.integers(-1000, 1000, (len(sequence), motion.width)).astype(motion.dtype)
+    validity = np.zeros(values.shape, np.uint8)
+    validity[70, 1] = 3
+    cuts = [(0, 50), (50, 57), (57, 107), (107, 157), (157, 177), (177, 196)]
+
+    def messages(name: str, write: Callable[[Writer], None]) -> dict[str, list[tuple[int, int, bytes]]]:
+        path = tmp_path / name
+        with path.open("wb", buffering=0) as raw:
+            writer = Writer(raw, 42, Viewer(most_hz=100.0))
+            write(writer)
+            writer.finish()
+        found: dict[str, list[tuple[int, int, bytes]]] = {}
+        with path.open("rb") as file:
+            for _, channel, message in make_reader(file, validate_crcs=True).iter_messages():
+                found.setdefault(channel.topic, []).append((message.sequence, message.log_time, message.data))
+        return found
+
+    def by_rows(writer: Writer) -> None:
+        writer.rows(motion, sequence, host_ns, values, validity, host_ns - 5, most=50)
+
+    def by_blocks(writer: Writer) -> None:
+        for a, b in cuts:
+            first = int(sequence[a])
+            block = Block(motion, first, host_ns[a:b], values[a:b], validity[a:b], host_ns[a:b] - 5)
+            writer.block(block)
+
+    rows = messages("rows.mcap", by_rows)
+    assert rows == messages("blocks.mcap", by_blocks)
+    assert sorted(map(len, rows.values())) == [len(cuts), 20]  # 0.2 s at 100 Hz for viewers
