@@ -73,7 +73,7 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
         likely += common_gain(agreement, now, thorough=True)
         likely += joint_gain(agreement, now, joints)
         if ratio is None:
-            likely += time_scale(robot, known, sample, here)
+            likely += time_scale(data, known, sample, here)
         likely += gravity_direction(robot, known, sample, here)
         likely += compensated_gravity(robot, known, sample, here)
         likely += joint_offset(robot, known, sample, here)
