@@ -6,12 +6,13 @@ right, and the torque of motion 1 / k^2 of what the regressor makes of it. Measu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from heft.identify.certainty.causes.agreement import SAMPLES, Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.reason import CAUSE, Reason
-from heft.identify.information.fit_data import FitData
 from heft.identify.robot import Robot
 
 __all__ = ["time_scale", "velocity_mismatch", "velocity_ratio"]
@@ -31,19 +32,23 @@ UNKNOWN = (
 LEAST_MOTION = 1e-3  # of the fastest joint's squared velocity, for a joint to be asked
 
 
-def time_scale(data: FitData, known: Known, sample: MotionSample, now: Explained) -> list[Reason]:
+def time_scale(
+    robot: Robot, known: Known, sample: MotionSample, now: Explained, lower: Callable[[float], MotionSample]
+) -> list[Reason]:
     """Whether the torques are explained much better by a motion that is slower or faster by one factor.
 
     A motion that was really faster has its signal at higher frequencies than the stamps say, and so has the noise that
     the cut-off was chosen for: shorter times are looked at through a low-pass that is lower by as much (in octaves),
     beside the stamped time through the same. Accelerations are else noise that grows with the square of the factor.
+
+    lower   the same motion through a lower low-pass, by its share of the cut-off
     """
-    views = {1.0: _View(data.robot, known, sample, now)}
+    views = {1.0: _View(robot, known, sample, now)}
     for share in SHARES:
-        lower = MotionSample.of(data, share)
-        if lower.kept.sum() < FEWEST * len(data.robot.joints):
+        seen = lower(share)
+        if seen.kept.sum() < FEWEST * len(robot.joints):
             break
-        views[share] = _View(data.robot, known, lower)
+        views[share] = _View(robot, known, seen)
 
     def view(factor: float) -> _View:
         return views[min((share for share in views), key=lambda share: abs(np.log(share / min(factor, 1.0))))]
@@ -72,7 +77,9 @@ def time_scale(data: FitData, known: Known, sample: MotionSample, now: Explained
 class _View:
     """The motion through one low-pass, and how much better another time explains it [nats]."""
 
-    def __init__(self, robot: Robot, known: Known, sample: MotionSample, now: Explained | None = None) -> None:
+    def __init__(
+        self, robot: Robot, known: Known, sample: MotionSample, now: Explained | None = None
+    ) -> None:
         moving = robot.regressor.dense(sample.q, sample.dq, sample.ddq)
         still = np.zeros_like(sample.q)
         resting = robot.regressor.dense(sample.q, still, still)
@@ -82,7 +89,9 @@ class _View:
         self.static = moving - self.dynamic
         self.known, self.sample = known, sample
         self.now = now or self.explained(1.0)
-        self.weight = min(1.0, sample.told / SAMPLES)  # a joint counts for so many samples, or for what there are
+        self.weight = min(
+            1.0, sample.told / SAMPLES
+        )  # a joint counts for so many samples, or for what there are
 
     def explained(self, factor: float) -> Explained:
         slowed = self.static + factor**-2 * self.dynamic
