@@ -87,8 +87,7 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
     best = max((one for one in likely if one.cause), key=lambda one: one.weight, default=None)
     nats = 0.0 if best is None else best.weight - CAUSE
     kept = [one for one in likely if not one.cause or one.weight - CAUSE >= BESIDE * (nats - ODDS)]
-    if told and best is not None and (scale := (best.fix or {}).get("torque", {}).get("scale")):
-        factors = np.broadcast_to(np.asarray(scale, dtype=np.float64), (len(joints),))
+    if told and best is not None and (factors := _factors(best, joints)) is not None:
         more = _once_scaled(robot, agreement, sample, lower if ratio is None else None, factors)
         if best.id in COMMON:
             more = [one for one in more if one.id not in COMMON]
@@ -101,6 +100,16 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
         named = {joint for one in kept if one.id == "joint-gain" for joint in one.where}
         kept += unknown_gains(agreement, joints, set(joints) - named)
     return tuple(sorted([*certain, *kept], key=lambda one: -one.weight))
+
+
+def _factors(cause: Reason, joints: tuple[str, ...]) -> Array | None:
+    """What a cause multiplies torques by, shape (n,): 0 leaves a joint out of which only a bound is known."""
+    scale = (cause.fix or {}).get("torque", {}).get("scale")
+    if scale is not None:
+        return np.broadcast_to(np.asarray(scale, dtype=np.float64), (len(joints),))
+    if cause.id == "joint-gain":
+        return np.array([float(joint not in cause.where) for joint in joints])
+    return None
 
 
 def _likely(
@@ -132,7 +141,7 @@ def _once_scaled(
     lower: Callable[[float], MotionSample] | None,
     factors: Array,
 ) -> list[Reason]:
-    """What else is wrong once the torques are multiplied by factors, shape (n,).
+    """What else is wrong once the torques are multiplied by factors, shape (n,); joints without torque say nothing.
 
     Real arms have a joint whose torque is none, or torque constants that are off, whatever else is wrong: that must
     neither hide the rest nor speak for another cause.

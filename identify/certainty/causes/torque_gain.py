@@ -52,11 +52,12 @@ class _Gain:
     better: float
     best: Explained
 
-    def said(self, explained: _Explain) -> str:
+    def said(self, explained: _Explain) -> tuple[str, bool]:
+        """The gain in words, and whether it is a number rather than a bound."""
         low, high = sorted(abs(end) for end in _interval(explained, self))
         if low < abs(self.value) * np.exp(-STEP * WIDEST):
-            return f"at most {high:.2g} times"
-        return f"{self.value:.3g} times (95 % interval {low:.2g} to {high:.2g})"
+            return f"at most {high:.2g} times", False
+        return f"{self.value:.3g} times (95 % interval {low:.2g} to {high:.2g})", True
 
     @property
     def size(self) -> float:
@@ -102,14 +103,11 @@ def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list
     if gain.better > CERTAIN and (gain.value < 0 or gain.size > LARGE):
         severity = "unfit"
     name = "torque-sign" if gain.value < 0 else "torque-scale"
-    what = (
-        "have the opposite sign of"
-        if -1.2 < gain.value < -0.8
-        else f"look {gain.said(agreement.explained)} as large as"
-    )
+    size, sure = gain.said(agreement.explained)
+    what = "have the opposite sign of" if -1.2 < gain.value < -0.8 else f"look {size} as large as"
     cause = f"{_usual(gain.value, 'the')}, or every mass of the file"
     text = f"all torques {what} what {agreement.known.who} expects: {cause}"
-    fix = {"torque": {"scale": 1 / gain.value}}
+    fix = {"torque": {"scale": 1 / gain.value}} if sure else None
     return [Reason(name, severity, text, weight=CAUSE + gain.better, fix=fix)]
 
 
@@ -117,7 +115,7 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
     """A gain of one joint's torque, all others being right: the joint that explains most."""
     alone = file_gains(agreement)
     usual = float(np.nanmedian(alone)) if np.isfinite(alone).any() else 1.0
-    found: list[tuple[_Gain, str, str]] = []
+    found: list[tuple[_Gain, str, str, bool]] = []
     for j, joint in enumerate(joints):
         if not agreement.used[j]:
             continue
@@ -126,15 +124,14 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
         starts = [-1.0, float(alone[j] / usual), float(alone[j])] if told else list(UNSEEN)
         gain = _best(explained, now, starts)
         if gain.better > LIKELY_ONE and ((told and gain.value < 0) or gain.size > LEAST_ONE):
-            opposite = -1.2 < gain.value < -0.8
-            what = "has the opposite sign of" if opposite else f"looks {gain.said(explained)} as large as"
-            found.append((gain, joint, what))
+            found.append((gain, joint, *gain.said(explained)))
     reasons = []
-    for gain, joint, what in sorted(found, key=lambda one: -one[0].better)[:2]:
+    for gain, joint, size, sure in sorted(found, key=lambda one: -one[0].better)[:2]:
         severity: Severity = "unfit" if gain.better > 2 * CERTAIN else "care"
+        what = "has the opposite sign of" if -1.2 < gain.value < -0.8 else f"looks {size} as large as"
         text = f"the torque of {joint} {what} what the file and the other joints expect: {_usual(gain.value, 'its')}"
         scale = [1 / gain.value if one == joint else 1.0 for one in joints]
-        fix = {"torque": {"scale": scale}}
+        fix = {"torque": {"scale": scale}} if sure else None
         reasons.append(Reason("joint-gain", severity, text, CAUSE + gain.better, (joint,), fix))
     return reasons
 
