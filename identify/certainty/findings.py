@@ -7,6 +7,8 @@ from dataclasses import replace
 from heft.identify.certainty.assessment import Assessment
 from heft.identify.certainty.bound_costs import bound_costs
 from heft.identify.certainty.causes import find_causes
+from heft.identify.certainty.causes.agreement import Agreement
+from heft.identify.certainty.causes.torque_gain import unknown_gains
 from heft.identify.certainty.data_faults import data_faults
 from heft.identify.certainty.reason import Reason
 from heft.identify.estimation.alignment import Alignment
@@ -44,6 +46,9 @@ def findings(
             "off by more than their intervals"
         )
         found.append(Reason("unmodelled", "care", text, 180.0 + len(assessment.unmodelled)))
+        if problem.prior is not None and all(one.id != "gain-unknown" for one in found):
+            names = [one.joint for one in assessment.unmodelled]
+            found += unknown_gains(Agreement.of_problem(problem), data.robot.joints, names)
     if wrist:
         found.append(Reason("wrist", "care", wrist, 300.0))
     return tuple(found)

@@ -24,7 +24,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from heft.identify.bodies.arrays import Array
 from heft.identify.estimation.problem import Problem
 
-__all__ = ["Agreement", "Explained", "Known"]
+__all__ = ["SAMPLES", "Agreement", "Explained", "Known"]
 
 SAMPLES = 100.0  # that each joint counts for: rows of one motion are not independent, nor is the model exact
 FLOOR = 0.03  # of the torque: what is left below this is friction's detail, and tells nothing of causes

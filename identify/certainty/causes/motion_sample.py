@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class MotionSample:
     tau          [N m, N], shape (K, n)
     kept         False where a joint stood still, shape (K, n)
     measured     velocities were measured
+    told         rows of a joint that are independent of each other: two per second and hertz of the low-pass
     """
 
     q: Array
@@ -36,10 +37,16 @@ class MotionSample:
     tau: Array
     kept: NDArray[np.bool_]
     measured: bool
+    told: float = np.inf
 
     @classmethod
-    def of(cls, data: FitData) -> MotionSample:
-        """From the data of a fit, evenly over all of them; torques of known loads are taken off."""
+    def of(cls, data: FitData, share: float = 1.0) -> MotionSample:
+        """From the data of a fit, evenly over all of them; torques of known loads are taken off.
+
+        share   of the fit's cut-off, at most 1: a lower one may leave no rows of short data
+        """
+        cutoff_hz = share * data.processing.cutoff_hz
+        data = replace(data, processing=replace(data.processing, cutoff_hz=cutoff_hz))
         delays = [data.delays_s[data.delay_group(i)] for i in range(len(data.surveys))]
         ends = [extents(one, data.processing, late) for one, late in zip(data.surveys, delays, strict=True)]
         stride = max(1, sum(last - first + 1 for pieces in ends for first, last in pieces) // MOST)
@@ -51,7 +58,13 @@ class MotionSample:
             np.concatenate(column) for column in zip(*(a for a, _ in parts), strict=True)
         )
         kept = np.concatenate([rows for _, rows in parts])
-        return cls(q, dq, ddq, slope, tau, kept, any(one.dq is not None for one in data.datasets))
+        seconds = sum(
+            (last - first + 1) * one.sampling.step_s * data.processing.decimation(1 / one.sampling.step_s)
+            for one, pieces in zip(data.surveys, ends, strict=True)
+            for first, last in pieces
+        )
+        measured = any(one.dq is not None for one in data.datasets)
+        return cls(q, dq, ddq, slope, tau, kept, measured, 2 * cutoff_hz * seconds)
 
 
 def _sampled(

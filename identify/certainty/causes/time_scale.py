@@ -6,9 +6,11 @@ right, and the torque of motion 1 / k^2 of what the regressor makes of it. Measu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
+from heft.identify.certainty.causes.agreement import SAMPLES, Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
@@ -16,6 +18,8 @@ from heft.identify.robot import Robot
 __all__ = ["time_scale", "velocity_mismatch", "velocity_ratio"]
 
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0)
+SHARES = (0.5, 0.25, 0.125)  # of the cut-off, for times that are shorter than stamped
+FEWEST = 30  # rows of a joint, for a view to tell anything
 STANDSTILL = 1e4  # times as long: motion without inertia
 LIKELY, CERTAIN = 10.0, 50.0  # nats
 MISMATCH = 0.2  # |log| of measured over differentiated velocity
@@ -28,29 +32,36 @@ UNKNOWN = (
 LEAST_MOTION = 1e-3  # of the fastest joint's squared velocity, for a joint to be asked
 
 
-def time_scale(robot: Robot, known: Known, sample: MotionSample, now: Explained) -> list[Reason]:
-    """Whether the torques are explained much better by a motion that is slower or faster by one factor."""
-    moving = robot.regressor.dense(sample.q, sample.dq, sample.ddq)
-    still = np.zeros_like(sample.q)
-    resting = robot.regressor.dense(sample.q, still, still)
-    inertial = [i for i, name in enumerate(robot.parameter_names) if _inertial(name, i, len(robot.links))]
-    dynamic = np.zeros_like(moving)
-    dynamic[:, :, inertial] = moving[:, :, inertial] - resting[:, :, inertial]
-    static = moving - dynamic
+def time_scale(
+    robot: Robot, known: Known, sample: MotionSample, now: Explained, lower: Callable[[float], MotionSample]
+) -> list[Reason]:
+    """Whether the torques are explained much better by a motion that is slower or faster by one factor.
 
-    def explained(factor: float) -> Explained:
-        slowed = static + factor**-2 * dynamic
-        return Agreement.of_rows(known, slowed, sample.tau, sample.kept).explained()
+    A motion that was really faster has its signal at higher frequencies than the stamps say, and so has the noise that
+    the cut-off was chosen for: shorter times are looked at through a low-pass that is lower by as much (in octaves),
+    beside the stamped time through the same. Accelerations are else noise that grows with the square of the factor.
 
-    costs = {k: explained(k).cost for f in FACTORS for k in (f, 1 / f)}
-    best = min(costs, key=lambda k: costs[k])
+    lower   the same motion through a lower low-pass, by its share of the cut-off
+    """
+    views = {1.0: _View(robot, known, sample, now)}
+    for share in SHARES:
+        seen = lower(share)
+        if seen.kept.sum() < FEWEST * len(robot.joints):
+            break
+        views[share] = _View(robot, known, seen)
+
+    def view(factor: float) -> _View:
+        return views[min((share for share in views), key=lambda share: abs(np.log(share / min(factor, 1.0))))]
+
+    better = {k: view(k).better(k) for f in FACTORS for k in (f, 1 / f)}
+    best = max(better, key=lambda k: better[k])
     for finer in (best / 1.15, best * 1.15):
-        costs[finer] = explained(finer).cost
-    best = min(costs, key=lambda k: costs[k])
-    better, inertia = now.cost - costs[best], explained(STANDSTILL).cost - costs[best]
-    if inertia < LIKELY:  # accelerations are noise alone, or too small to tell
+        better[finer] = view(best).better(finer)
+    best = max(better, key=lambda k: better[k])
+    gained = better[best]
+    if gained - view(best).better(STANDSTILL) < LIKELY:  # accelerations are noise alone, or too small to tell
         return [Reason("time-unknown", "care", UNKNOWN, weight=UNKNOWN_WEIGHT)]
-    if better < LIKELY:
+    if gained < LIKELY:
         return []
     rate = f"{1 / best:.2g} times" if best < 1 else f"one {best:.2g}th of"
     text = (
@@ -59,8 +70,35 @@ def time_scale(robot: Robot, known: Known, sample: MotionSample, now: Explained)
     )
     fix = {"time": {"factor": best}}
     return [
-        Reason("time-scale", "unfit" if better > CERTAIN else "care", text, weight=CAUSE + better, fix=fix)
+        Reason("time-scale", "unfit" if gained > CERTAIN else "care", text, weight=CAUSE + gained, fix=fix)
     ]
+
+
+class _View:
+    """The motion through one low-pass, and how much better another time explains it [nats]."""
+
+    def __init__(
+        self, robot: Robot, known: Known, sample: MotionSample, now: Explained | None = None
+    ) -> None:
+        moving = robot.regressor.dense(sample.q, sample.dq, sample.ddq)
+        still = np.zeros_like(sample.q)
+        resting = robot.regressor.dense(sample.q, still, still)
+        inertial = [i for i, name in enumerate(robot.parameter_names) if _inertial(name, i, len(robot.links))]
+        self.dynamic = np.zeros_like(moving)
+        self.dynamic[:, :, inertial] = moving[:, :, inertial] - resting[:, :, inertial]
+        self.static = moving - self.dynamic
+        self.known, self.sample = known, sample
+        self.now = now or self.explained(1.0)
+        self.weight = min(
+            1.0, sample.told / SAMPLES
+        )  # a joint counts for so many samples, or for what there are
+
+    def explained(self, factor: float) -> Explained:
+        slowed = self.static + factor**-2 * self.dynamic
+        return Agreement.of_rows(self.known, slowed, self.sample.tau, self.sample.kept).explained()
+
+    def better(self, factor: float) -> float:
+        return self.weight * (self.now.cost - self.explained(factor).cost)
 
 
 def velocity_ratio(sample: MotionSample) -> float | None:

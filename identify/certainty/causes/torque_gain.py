@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,17 @@ from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.causes.agreement import Agreement, Explained
 from heft.identify.certainty.reason import CAUSE, Reason, Severity
 
-__all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain", "unknown_gains"]
+__all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain", "unknown_gains", "unsure_scale"]
 
+DECADES = (
+    1e-3,
+    1e-2,
+    0.1,
+    10.0,
+    100.0,
+    1e3,
+)  # that are tried too: friction may hide what one joint would tell
+NOTHING = 1e-6  # a gain that leaves friction alone
 STEP = 0.1  # of log gain, for the parabola through three costs
 FARTHEST = 0.3  # of log gain, that one parabola is believed
 ROUNDS = 6
@@ -21,20 +30,34 @@ LEAST_SHARE = 0.02  # of a joint's squared torque that the file must explain, fo
 LEAST_COMMON, LEAST_ONE = 0.15, 0.4  # |log gain| that is worth a word: 16 %, 50 %
 LIKELY_COMMON, LIKELY_ONE = 3.0, 6.0  # nats better than gain 1: 2.5 standard deviations; one of n joints
 SURE = 2.5  # standard deviations
+INTERVAL = 1.92  # nats below the best: 95 % of one unknown, half of chi squared
+BARRIER = 3 * INTERVAL  # nats, beyond which no second maximum is looked for
+WIDEST = 24  # steps of 0.1 in log gain that an interval is followed for: a factor of 11
+UNSEEN = (0.1, 0.5, 2.0)  # gains tried of a joint whose own torque does not show what the file expects
 LARGE, CERTAIN = 0.5, 5.0  # |log gain| and nats from which the answer is not fit for use
+
+
+_Explain = Callable[[float, Explained | None], Explained]
 
 
 @dataclass(frozen=True)
 class _Gain:
-    """A gain, the standard deviation of its logarithm, and by how many nats it explains the data better than 1."""
+    """A gain, the standard deviation of its logarithm, and by how many nats it explains the data better than 1.
+
+    best      what it explains
+    """
 
     value: float
     std: float
     better: float
+    best: Explained
 
-    def __str__(self) -> str:
-        low, high = (abs(self.value) * np.exp(sign * 2 * self.std) for sign in (-1, 1))
-        return f"{self.value:.3g} times (95 % interval {low:.2g} to {high:.2g})"
+    def said(self, explained: _Explain) -> tuple[str, bool]:
+        """The gain in words, and whether it is a number rather than a bound."""
+        low, high = sorted(abs(end) for end in _interval(explained, self))
+        if low < abs(self.value) * np.exp(-STEP * WIDEST):
+            return f"at most {high:.2g} times", False
+        return f"{self.value:.3g} times (95 % interval {low:.2g} to {high:.2g})", True
 
     @property
     def size(self) -> float:
@@ -70,7 +93,9 @@ def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list
         alone = file_gains(agreement)
         alone = alone[np.isfinite(alone)]
         starts += [-1.0, *alone.tolist(), *([float(np.median(alone))] if len(alone) else [])]
-    gain = _best(lambda g, near: agreement.explained(g, near), now, starts)
+        nothing = agreement.explained(NOTHING).cost  # a file that says nothing is no scale
+        starts += [one for one in DECADES if agreement.explained(one).cost < nothing - LIKELY_ONE]
+    gain = _best(agreement.explained, now, starts)
     likely = gain.better > (LIKELY_COMMON if gain.value > 0 else LIKELY_ONE)
     if not likely or (gain.value > 0 and gain.size < max(LEAST_COMMON, SURE * gain.std)):
         return []
@@ -78,10 +103,11 @@ def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list
     if gain.better > CERTAIN and (gain.value < 0 or gain.size > LARGE):
         severity = "unfit"
     name = "torque-sign" if gain.value < 0 else "torque-scale"
-    what = "have the opposite sign of" if -1.2 < gain.value < -0.8 else f"look {gain} as large as"
+    size, sure = gain.said(agreement.explained)
+    what = "have the opposite sign of" if -1.2 < gain.value < -0.8 else f"look {size} as large as"
     cause = f"{_usual(gain.value, 'the')}, or every mass of the file"
     text = f"all torques {what} what {agreement.known.who} expects: {cause}"
-    fix = {"torque": {"scale": 1 / gain.value}}
+    fix = {"torque": {"scale": 1 / gain.value}} if sure else None
     return [Reason(name, severity, text, weight=CAUSE + gain.better, fix=fix)]
 
 
@@ -89,37 +115,63 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
     """A gain of one joint's torque, all others being right: the joint that explains most."""
     alone = file_gains(agreement)
     usual = float(np.nanmedian(alone)) if np.isfinite(alone).any() else 1.0
-    found: list[tuple[_Gain, str]] = []
+    found: list[tuple[_Gain, str, str, bool]] = []
     for j, joint in enumerate(joints):
-        if not np.isfinite(alone[j]):
+        if not agreement.used[j]:
             continue
-
-        def explained(g: float, near: Explained | None, j: int = j) -> Explained:
-            gains = np.ones(len(joints))
-            gains[j] = g
-            return agreement.explained(gains, near)
-
-        gain = _best(explained, now, [-1.0, float(alone[j] / usual), float(alone[j])])
-        if gain.better > LIKELY_ONE and (gain.value < 0 or gain.size > LEAST_ONE):
-            found.append((gain, joint))
+        explained = _of_joint(agreement, j)
+        told = np.isfinite(alone[j])
+        starts = [-1.0, float(alone[j] / usual), float(alone[j])] if told else list(UNSEEN)
+        gain = _best(explained, now, starts)
+        if gain.better > LIKELY_ONE and ((told and gain.value < 0) or gain.size > LEAST_ONE):
+            found.append((gain, joint, *gain.said(explained)))
     reasons = []
-    for gain, joint in sorted(found, key=lambda pair: -pair[0].better)[:2]:
+    for gain, joint, size, sure in sorted(found, key=lambda one: -one[0].better)[:2]:
         severity: Severity = "unfit" if gain.better > 2 * CERTAIN else "care"
-        what = "has the opposite sign of" if -1.2 < gain.value < -0.8 else f"looks {gain} as large as"
+        what = "has the opposite sign of" if -1.2 < gain.value < -0.8 else f"looks {size} as large as"
         text = f"the torque of {joint} {what} what the file and the other joints expect: {_usual(gain.value, 'its')}"
         scale = [1 / gain.value if one == joint else 1.0 for one in joints]
-        fix = {"torque": {"scale": scale}}
+        fix = {"torque": {"scale": scale}} if sure else None
         reasons.append(Reason("joint-gain", severity, text, CAUSE + gain.better, (joint,), fix))
     return reasons
 
 
-def unknown_gains(agreement: Agreement, joints: tuple[str, ...]) -> list[Reason]:
-    """Joints whose gain cannot be told, since what the file knows makes next to nothing of their torque."""
+def _of_joint(agreement: Agreement, joint: int) -> _Explain:
+    """What a gain of one joint explains."""
+
+    def explained(gain: float, near: Explained | None) -> Explained:
+        gains = np.ones(len(agreement.grams))
+        gains[joint] = gain
+        return agreement.explained(gains, near)
+
+    return explained
+
+
+def unsure_scale(agreement: Agreement, now: Explained) -> list[Reason]:
+    """That gains of all torques cannot be told apart, where file and data disagree so much that they cannot."""
+    gain = _best(agreement.explained, now, [1.0])
+    low, high = sorted(_interval(agreement.explained, gain))
+    if max(high, 1 / low) < np.exp(LARGE):
+        return []
+    text = (
+        f"{agreement.known.who} and the data disagree, and a factor of {low:.2g} to {high:.2g} on all torques would "
+        "not show beside that: give `total_mass` of the data sheet, or a recording with a known load"
+    )
+    return [Reason("scale-unknown", "care", text, weight=55.0)]
+
+
+def unknown_gains(
+    agreement: Agreement, joints: tuple[str, ...], asked: Collection[str] | None = None
+) -> list[Reason]:
+    """Joints whose gain cannot be told, since what the file knows makes next to nothing of their torque.
+
+    asked   joints that are looked at; None: all
+    """
     alone = file_gains(agreement)
     silent = [
         joint
         for joint, gain, used in zip(joints, alone, agreement.used, strict=True)
-        if used and not np.isfinite(gain)
+        if used and not np.isfinite(gain) and (asked is None or joint in asked)
     ]
     if not silent:
         return []
@@ -154,9 +206,23 @@ def driving_friction(
     return [Reason("torque-sign", "unfit", text, CAUSE + len(driving), tuple(driving), fix)]
 
 
-def _best(
-    explained: Callable[[float, Explained | None], Explained], now: Explained, starts: list[float]
-) -> _Gain:
+def _interval(explained: _Explain, gain: _Gain) -> tuple[float, float]:
+    """The least and the largest gain about as likely as the best one, whatever is between them."""
+    least, ends = gain.best.cost, []
+    for sign in (-1, 1):
+        at, further, near = gain.value, gain.value, gain.best
+        for _ in range(WIDEST):
+            further *= float(np.exp(sign * STEP))
+            near = explained(further, near)
+            if near.cost > least + BARRIER:
+                break
+            if near.cost < least + INTERVAL:
+                at = further
+        ends.append(at * float(np.exp(sign * STEP / 2)))
+    return ends[0], ends[1]
+
+
+def _best(explained: _Explain, now: Explained, starts: list[float]) -> _Gain:
     """The gain that explains most: from the best of these starts, by parabolas in its logarithm."""
     tried = {1.0: now}
     for start in starts:
@@ -177,7 +243,8 @@ def _best(
         gain = min(tried, key=lambda g: tried[g].cost)
         if abs(np.log(abs(gain / at))) < STEP:
             break
-    return _Gain(gain, float(1 / np.sqrt(max(bend, 1.0))), tried[1.0].cost - tried[gain].cost)
+    std = float(1 / np.sqrt(max(bend, 1.0)))
+    return _Gain(gain, std, tried[1.0].cost - tried[gain].cost, tried[gain])
 
 
 def _usual(gain: float, whose: str) -> str:
