@@ -59,7 +59,9 @@ def test_a_cut_file_yields_all_complete_chunks(sample: Any, tmp_path: Path) -> N
         recording, found = read(path)
         for name, blocks in found.items():
             assert blocks <= sample.encoded[name], f"cut at {size}: {name} has blocks that were never written"
-        assert sum(map(len, found.values())) == sum(n for end, n in blocks_in if end <= size), f"cut at {size}"
+        assert sum(map(len, found.values())) == sum(n for end, n in blocks_in if end <= size), (
+            f"cut at {size}"
+        )
         recovery = recording.recovery
         assert not recovery.damaged
         assert recovery.samples == {name: len(recording.columns(name)) for name in recording.streams}
