@@ -41,12 +41,12 @@ run: .venv/ready
 # First what computes, then what waits for real time: it must not wait for processors as well.
 test: .venv/ready programs
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" tests $(addprefix --ignore=,$(REAL_TIME))
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(AGAIN) 2 $(REAL_TIME)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(AGAIN) 3 $(REAL_TIME)
 
 # First what needs processors, side by side; then what needs the machine for itself.
 slow: .venv/ready programs build/python$(NEWEST)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not alone" --timeout 900 $(AGAIN) 1 tests
-	$(BIN)/python -m pytest -m "slow and alone" --timeout 900 $(AGAIN) 2 tests
+	$(BIN)/python -m pytest -m "slow and alone" --timeout 900 $(AGAIN) 4 tests
 
 # The built wheel in clean environments: beside pre-commit, and on every Python that is at hand. Part of `slow`.
 versions: .venv/ready build/python$(NEWEST)
