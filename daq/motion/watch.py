@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from heft.daq.config.robot import JointConfig
 from heft.daq.config.session import WatchConfig
 from heft.daq.errors import SafetyStop
+from heft.daq.motion.played_setpoints import PlayedSetpoints
 from heft.daq.trajectory.limits import Brake, at_rest_from
 from heft.drivers.block import Block, Validity
 from heft.drivers.coupling import Coupling, motor_names
 from heft.drivers.errors import DeviceLost
-from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Role, Stream
 
 __all__ = ["Watch"]
@@ -92,8 +92,10 @@ class Watch:
 
     Limits and tracking are judged on measured streams of joints, or of motors that move them by `coupling`, while
     `armed`, joint by joint; silence and overload always. A limit is foreseen: where a stop by `brakes` would not end
-    inside it any more, it is begun. Torques may be beyond their limit for `_OVERLOAD_NS` at most. A sample
-    without a valid value (stale, corrupt), and of a joint stream one with any invalid, does not keep it alive.
+    inside it any more, it is begun. Motion is compared with the setpoints that the drives say are in force: a late
+    host is behind its plan, which is no blocked arm; how late it may be is for the driver to say. Torques may be
+    beyond their limit for `_OVERLOAD_NS` at most. A sample without a valid value (stale, corrupt), and of a joint
+    stream one with any invalid, does not keep it alive.
     """
 
     def __init__(
@@ -113,10 +115,9 @@ class Watch:
         self._last_ns: dict[str, int] = {}  # of the last valid sample
         self._invalid: dict[str, Validity] = {}  # of the last sample, where it was not valid
         self._suspects: dict[str, tuple[int, int]] = {}  # too old since when, and its last valid sample [ns]
-        self._due_ns = np.zeros(0, np.int64)  # setpoints sent lately, in the order of their times
-        self._due = np.zeros((0, len(joints)))
-        self._judged_ns = 0
         self._columns: dict[str, _JointColumns] = {}
+        self._played_columns: dict[str, _JointColumns] = {}
+        self._played: dict[str, PlayedSetpoints] = {}
         self._torques: dict[str, _TorqueColumns] = {}
         self._overloaded: dict[tuple[str, int], int] = {}  # stream and joint: since when [ns]
         self.armed = False
@@ -133,21 +134,27 @@ class Watch:
                 torques = _TorqueColumns.find(stream, self._joints, self._coupling)
                 if torques is not None:
                     self._torques[stream.name] = torques
+            elif stream.role is Role.PLAYED:
+                columns = _JointColumns.find(stream, self._axes, self._coupling)
+                if columns is not None:
+                    self._played_columns[stream.name] = columns
 
     def forget(self, streams: Sequence[Stream]) -> None:
         """These streams have ended."""
         for stream in streams:
             self._last_ns.pop(stream.name, None)
 
-    def sent(self, chunk: Setpoints) -> None:
-        """Remember setpoints, to compare the motion with."""
-        old = max(0, int(np.searchsorted(self._due_ns, self._judged_ns - _MEMORY_NS)) - 1)
-        self._due_ns = np.concatenate([self._due_ns[old:], chunk.host_ns])
-        self._due = np.concatenate([self._due[old:], chunk.position])
+    @property
+    def unfollowed(self) -> tuple[str, ...]:
+        """Joints whose drives do not tell which setpoint is in force."""
+        told = {int(joint) for columns in self._played_columns.values() for joint in columns.joints}
+        return tuple(axis for joint, axis in enumerate(self._axes) if joint not in told)
 
-    def forget_setpoints(self) -> None:
-        """Those that were sent are not played any more: the arm rests where it was stopped."""
-        self._due_ns, self._due = self._due_ns[:0], self._due[:0]
+    def follow(self) -> None:
+        """The drives are on: from now on the arm has to be where they say that it should be."""
+        self._played = {
+            name: PlayedSetpoints(columns.joints) for name, columns in self._played_columns.items()
+        }
 
     def judge(self, block: Block) -> None:
         """Every sample of a block."""
@@ -157,6 +164,8 @@ class Watch:
             self._note_age(block, flagged)
         if flagged:
             self._judge_overload(block)
+        if name in self._played:
+            self._note_setpoints(block)
         if self.armed and name in self._columns:
             self._judge_joints(block)
         if self.armed and name in self._torques:
@@ -281,13 +290,16 @@ class Watch:
                     "blocked, the payload too heavy, or the motion too hard?"
                 )
 
+    def _note_setpoints(self, block: Block) -> None:
+        columns = self._played_columns[block.stream.name]
+        position, velocity = (block.si[:, c] for c in (columns.position, columns.velocity))
+        self._played[block.stream.name].add(
+            block.host_ns, columns.of_joints(position), columns.of_joints(velocity)
+        )
+
     def _judge_tracking(self, block: Block, position: NDArray[np.float64], joints: NDArray[np.intp]) -> None:
-        self._judged_ns = max(self._judged_ns, int(block.host_ns[-1]))
-        reference = self._reference(block.host_ns)
-        if reference is None:
-            return
-        error = np.abs(position - reference[:, joints])
-        error[np.isnan(error)] = 0.0  # an invalid value says nothing about tracking
+        error = np.abs(position - self._reference(block.host_ns)[:, joints])
+        error[np.isnan(error)] = 0.0  # an invalid value, or a time before the first setpoint, says nothing
         worst = float(error.max(initial=0.0))
         self.worst_tracking = max(self.worst_tracking, worst)
         if worst > self._bounds.tracking_error:
@@ -298,19 +310,13 @@ class Watch:
                 f"{self._bounds.tracking_error:g} rad; is the arm blocked, or the payload too heavy?"
             )
 
-    def _reference(self, host_ns: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Setpoints at these times [rad], shape (N, n), the last one for ever; None before the first one is due."""
-        due_ns = self._due_ns
-        if not len(due_ns) or host_ns[0] < due_ns[0]:
-            return None
-        after = np.minimum(np.searchsorted(due_ns, host_ns, side="right"), len(due_ns) - 1)
-        before = np.maximum(after - 1, 0)
-        span = np.maximum(due_ns[after] - due_ns[before], 1)
-        share = np.minimum((host_ns - due_ns[before]) / span, 1.0)[:, None]
-        reference: NDArray[np.float64] = self._due[before] + share * (self._due[after] - self._due[before])
+    def _reference(self, host_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Setpoints in force at these times [rad], shape (N, n); NaN where none is known."""
+        reference = np.full((len(host_ns), len(self._axes)), np.nan)
+        for played in self._played.values():
+            reference[:, played.joints] = played.at(host_ns)
         return reference
 
 
 _CATCH_UP_NS = 1_000_000_000
 _OVERLOAD_NS = 20_000_000  # shorter peaks are noise, and what a servo does at a jerk
-_MEMORY_NS = 1_000_000_000  # a block may be this late and still be compared with its own setpoints

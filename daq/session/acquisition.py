@@ -40,7 +40,7 @@ from heft.daq.session.sink import Sink, Sinks
 from heft.daq.trajectory.checks import Check
 from heft.drivers.block import Block
 from heft.drivers.driver import Driver
-from heft.drivers.errors import DeviceFault, DeviceLost, HeftError
+from heft.drivers.errors import CommandError, DeviceFault, DeviceLost, HeftError
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.stream import Stream
 
@@ -207,8 +207,15 @@ class Acquisition(ABC):
         """Switch the drives on, where it may move."""
         self._check_stop()
         if self._motion.arm is not None:
+            if self._watch.unfollowed:
+                raise CommandError(
+                    self._motion.arm.name,
+                    f"does not tell the setpoints in force of {', '.join(self._watch.unfollowed)} (a stream with role "
+                    "`played`): nobody would see that the arm is blocked; not armed. Let its driver yield one",
+                )
             self._watch.armed = True
             await self._motion.switch_on()
+            self._watch.follow()
             self._machine.enter(State.ARMED)
 
     async def _halt(self) -> None:
@@ -283,7 +290,6 @@ class Acquisition(ABC):
     def _on_sent(self, chunk: Setpoints) -> None:
         """The drives have taken a chunk."""
         assert self._sent is not None
-        self._watch.sent(chunk)
         self._take(sent_block(self._sent, chunk))
 
     async def _first_samples(self) -> None:

@@ -177,7 +177,6 @@ class Standby(Acquisition):
             if self._end is not None or not self._motion_interrupted:
                 raise
             uncancel()
-            self._watch.forget_setpoints()
             await self._motion.arm.hold()
         played, self._motion_interrupted = not self._motion_interrupted, False
         self._machine.enter(State.ARMED)

@@ -13,7 +13,7 @@ from heft.daq.trajectory.limits import Brake
 from heft.drivers.block import Block, Validity
 from heft.drivers.coupling import Coupling
 from heft.drivers.errors import DeviceLost
-from heft.drivers.setpoints import Setpoints
+from heft.drivers.playback.played_stream import played_stream
 from heft.drivers.stream import Column, Stream
 
 MS = 1_000_000
@@ -27,6 +27,7 @@ MOTION = Stream(
     1000.0,
 )
 
+PLAYED = played_stream("arm", AXES, 1000.0)
 CURRENT = Stream("arm.current", tuple(Column(a, "current", "A") for a in AXES), 1000.0)
 
 
@@ -35,21 +36,23 @@ def block(position: float = 0.0, velocity: float = 0.0, at_ms: int = 0, n: int =
     return Block(MOTION, 0, (at_ms + np.arange(n)) * MS, values, np.zeros((n, 4), np.uint8))
 
 
-def setpoints(position: float, at_ms: int = 0, n: int = 100) -> Setpoints:
-    zero = np.zeros((n, 2))
-    return Setpoints(0, (at_ms + np.arange(n)) * MS, zero + position, zero, zero)
+def played(position: float, velocity: float = 0.0, at_ms: int = 0, n: int = 100) -> Block:
+    values = np.repeat([[position, velocity, 0.0]], 2, axis=1) * np.ones((n, 1))
+    values[:, :2] += velocity * 1e-3 * np.arange(n)[:, None]
+    return Block(PLAYED, 0, (at_ms + np.arange(n)) * MS, values, np.zeros((n, 6), np.uint8))
 
 
 @pytest.fixture
 def watch() -> Watch:
     watch = Watch(JOINTS, WatchConfig(tracking_error=0.1), brakes=[Brake(np.arange(2), np.full(2, 5.0))])
-    watch.expect([MOTION], 0)
+    watch.expect([MOTION, PLAYED], 0)
     watch.armed = True
+    watch.follow()
     return watch
 
 
 def test_a_good_block_passes(watch: Watch) -> None:
-    watch.sent(setpoints(0.5))
+    watch.judge(played(0.5))
     watch.judge(block(position=0.52))
     assert watch.worst_tracking == pytest.approx(0.02)
 
@@ -100,13 +103,13 @@ def test_velocity_above_the_limit(watch: Watch) -> None:
 
 
 def test_tracking_error(watch: Watch) -> None:
-    watch.sent(setpoints(0.0))
+    watch.judge(played(0.0))
     with pytest.raises(SafetyStop, match=r"0\.2000 rad away from its setpoint, bound 0\.1 rad"):
         watch.judge(block(position=0.2))
 
 
 def test_after_the_last_setpoint_the_arm_is_compared_with_where_it_should_rest(watch: Watch) -> None:
-    watch.sent(setpoints(0.0, n=10))
+    watch.judge(played(0.0, n=10))
     watch.judge(block(position=0.05, at_ms=5000))
     assert watch.worst_tracking == pytest.approx(0.05)
 
@@ -125,7 +128,7 @@ def test_a_saturated_sensor_stops_the_motion(watch: Watch) -> None:
 
 
 def test_an_invalid_value_is_no_measurement(watch: Watch) -> None:
-    watch.sent(setpoints(0.0))
+    watch.judge(played(0.0))
     values = np.full((5, 4), 50.0)
     watch.judge(Block(MOTION, 0, np.arange(5) * MS, values, np.full((5, 4), Validity.CORRUPT, np.uint8)))
 
@@ -180,28 +183,48 @@ def test_some_invalid_samples_are_survived(watch: Watch) -> None:
 
 def test_setpoints_long_past_are_forgotten_but_never_the_last(watch: Watch) -> None:
     for at_ms in range(0, 5000, 100):
-        watch.sent(setpoints(at_ms * 1e-4, at_ms))
+        watch.judge(played(at_ms * 1e-4, at_ms=at_ms))
         watch.judge(block(position=at_ms * 1e-4, at_ms=at_ms))
-    assert watch.worst_tracking < 0.011
-    watch.sent(setpoints(0.49, at_ms=9000))
-    watch.judge(
-        block(position=0.5, at_ms=8000)
-    )  # between two motions it should stand where the first one ended
-    assert watch.worst_tracking == pytest.approx(0.01, abs=2e-3)
+    assert watch.worst_tracking < 1e-9
+    watch.judge(block(position=0.5, at_ms=8000))
+    assert watch.worst_tracking == pytest.approx(0.01, abs=1e-9)
+
+
+def test_a_sample_that_comes_before_its_setpoint_is_compared_with_where_the_drives_are_by_then(
+    watch: Watch,
+) -> None:
+    watch.judge(played(0.0, velocity=1.0, n=10))  # at 9 ms: 0.009 rad, and on at 1 rad/s
+    watch.judge(block(position=0.02, at_ms=20, n=1))
+    assert watch.worst_tracking < 1e-9
+
+
+def test_setpoints_from_before_the_drives_were_on_say_nothing(watch: Watch) -> None:
+    watch.judge(played(0.0))
+    watch.follow()
+    watch.judge(block(position=0.5))
+    assert watch.worst_tracking == 0.0
+
+
+def test_joints_whose_drives_do_not_tell_their_setpoints_are_named() -> None:
+    watch = Watch(JOINTS, WatchConfig())
+    watch.expect([MOTION, played_stream("wrist", ["b"], 1000.0)], 0)
+    assert watch.unfollowed == ("a",)
 
 
 def test_motors_are_judged_as_the_joints_that_they_move() -> None:
     """Joint b is motor b less motor a: both motors are well inside what a joint may do, and b is not."""
     motors = Stream("arm.motion", tuple(Column(f"{a}_motor", "position", "rad") for a in AXES), 1000.0)
     watch = Watch(JOINTS, WatchConfig(), Coupling(np.array([[1.0, 0.0], [1.0, 1.0]])))
-    watch.expect([motors], 0)
+    motors_played = played_stream("arm", [f"{a}_motor" for a in AXES], 1000.0)
+    watch.expect([motors, motors_played], 0)
     watch.armed = True
+    watch.follow()
     values = np.array([[-0.6, 0.5]])
     good = Block(motors, 0, np.array([0]), 0.5 * values, np.zeros((1, 2), np.uint8))
     watch.judge(good)
     with pytest.raises(SafetyStop, match=r"arm\.motion: b is at 1\.1000 rad, outside"):
         watch.judge(Block(motors, 1, np.array([MS]), values, np.zeros((1, 2), np.uint8)))
-    watch.sent(setpoints(0.0))
+    watch.judge(Block(motors_played, 0, np.array([0]), np.zeros((1, 6)), np.zeros((1, 6), np.uint8)))
     with pytest.raises(SafetyStop, match=r"b is 0\.5500 rad away from its setpoint"):
         watch.judge(good)
 
