@@ -12,11 +12,12 @@ import pytest
 
 from heft.daq.stamps.ticks import Unwrapper
 from heft.drivers.block import Block, Validity
-from heft.drivers.driver import Driver
+from heft.drivers.driver import Actuator, Driver
 from heft.drivers.emulators.wires.can_wire import CanWire
 from heft.drivers.emulators.wires.wire_faults import BusOff, Status, Truncate
 from heft.drivers.errors import ConnectError, DeviceLost
 from heft.drivers.plant.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
+from heft.drivers.stream import Role
 
 
 def numbers(blocks: list[Block]) -> np.ndarray[Any, Any]:
@@ -60,6 +61,14 @@ async def test_connects_identifies_and_streams_in_si_units(stand, case, take):
         assert counters.lost <= counters.skipped
         assert (counters.corrupt, counters.duplicate) == (0, 0)
         assert counters.late == 0
+
+
+async def test_what_moves_tells_the_setpoints_in_force_of_every_axis(stand, case):
+    async with stand() as bench:
+        driver = bench.elsewhere()
+        if isinstance(driver, Actuator):
+            [played] = [stream for stream in driver.streams if stream.role is Role.PLAYED]
+            assert [played.columns[i].of for i in played.indices("position")] == list(driver.axes)
 
 
 async def test_a_second_stream_shows_nothing_of_the_first(stand, case, take):
