@@ -1,7 +1,7 @@
 """Can the verdict be fooled? Healthy sessions and real recordings, with one mistake each.
 
     python benchmarks/mutations.py [--rigs sim_wam7 sim_panda] [--seeds 1] [--recordings panda ur10 ...] [--only NAME]
-                                   [--arms 4] [--keep FOLDER] [--verbose]
+                                   [--arms 4 [--first 8]] [--keep FOLDER] [--verbose]
 
 Mistakes: torques times 0.01, 0.5, 1.3, 100 and -1; one joint's torque times 2; a rate that is 2 and 20 times off, in
 both directions; joints 2 and 3 exchanged (torques, positions, all columns); degrees for radians; gravity turned by 90
@@ -199,7 +199,7 @@ def healthy_cases(arguments: argparse.Namespace) -> Iterator[tuple[str, Case]]:
     names = tuple(arguments.recordings)
     for one in real_recordings(names) if names else ():
         yield one.name, Case("healthy", one.robot, one.fit, one.unseen)
-    for seed in range(arguments.arms):
+    for seed in range(arguments.first, arguments.first + arguments.arms):
         arm = random_arm(seed)
         yield arm.name, Case("healthy", arm.robot, (arm.fit,), (arm.unseen,))
 
@@ -222,6 +222,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--recordings", nargs="*", default=list(RECORDINGS), choices=list(RECORDINGS))
     parser.add_argument("--arms", type=int, default=0, help="random arms, of several qualities of motion")
+    parser.add_argument("--first", type=int, default=0, help="first seed of the random arms")
     parser.add_argument("--only", default="", help="mutations whose name has this")
     parser.add_argument("--keep", type=Path, help="folder for recordings of simulated rigs")
     parser.add_argument("--verbose", action="store_true", help="texts of the first reasons")

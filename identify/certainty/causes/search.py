@@ -22,6 +22,7 @@ from heft.identify.certainty.causes.torque_gain import (
     common_gain,
     driving_friction,
     joint_gain,
+    likeliest_gain,
     unknown_gains,
     unsure_scale,
 )
@@ -51,9 +52,13 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
     speed = np.max([one.speed for one in data.surveys], axis=0)
     certain = beyond_limits(robot, travel, speed)
     agreement, told = Agreement.of_problem(problem), problem.prior is not None
+    unsure: list[Reason] = []  # of the scale, which matters where nothing else is told
     if told:
         now = agreement.explained()
-        found = common_gain(agreement, now, thorough=False)
+        near = likeliest_gain(agreement, now, thorough=False)
+        found = common_gain(agreement, near)
+        if not (found or _weighed(data)):
+            unsure = unsure_scale(agreement, near)
     else:
         agreement = replace(agreement, known=agreement.known.scaled(link_scale(agreement)))
         now = agreement.explained()
@@ -63,12 +68,12 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
             certain.append(scale_unknown())
     suspicious = bool(found) or _suspicious(now) or any(one.cause for one in certain)
     if not suspicious and all(one.dq is None for one in data.datasets):
-        return tuple(certain)
+        return (*certain, *unsure)
     sample = MotionSample.of(data)
     ratio = velocity_ratio(sample)
     certain += [] if ratio is None else velocity_mismatch(ratio)
     if not suspicious:
-        return tuple(certain)
+        return (*certain, *unsure)
     known = agreement.known
     Y = robot.regressor.dense(sample.q, sample.dq, sample.ddq)
     here = Agreement.of_rows(known, Y, sample.tau, sample.kept).explained()
@@ -94,8 +99,8 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
         told_already = {(one.id, one.where) for one in kept if one.cause}
         more = [one for one in more if (one.id, one.where) not in told_already]
         kept = [*(one for one in kept if one.cause), *more]
-    elif told and best is None and _poor(now):
-        kept += unsure_scale(agreement, now)
+    elif best is None:
+        kept += unsure
     if told and (_poor(now) or any(one.cause for one in [*certain, *kept])):
         named = {joint for one in kept if one.id == "joint-gain" for joint in one.where}
         kept += unknown_gains(agreement, joints, set(joints) - named)
@@ -127,7 +132,7 @@ def _likely(
     """
     known = agreement.known
     return [
-        *common_gain(agreement, now, thorough=True),
+        *common_gain(agreement, likeliest_gain(agreement, now, thorough=True)),
         *joint_gain(agreement, now, robot.joints),
         *([] if lower is None else time_scale(robot, known, sample, here, lower)),
         *gravity_direction(robot, known, sample, here),
@@ -159,7 +164,7 @@ def _once_scaled(
     found = _likely(robot, agreement, now, sample, here, through)
     found += exchanged_joints(robot, agreement.known, sample, here)
     if not any(one.cause for one in found) and _poor(now) and np.ptp(factors) > 0:
-        found += unsure_scale(agreement, now)
+        found += unsure_scale(agreement, likeliest_gain(agreement, now, thorough=False))
     return found
 
 

@@ -12,7 +12,16 @@ from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.causes.agreement import Agreement, Explained
 from heft.identify.certainty.reason import CAUSE, Reason, Severity
 
-__all__ = ["common_gain", "driving_friction", "file_gains", "joint_gain", "unknown_gains", "unsure_scale"]
+__all__ = [
+    "Gain",
+    "common_gain",
+    "driving_friction",
+    "file_gains",
+    "joint_gain",
+    "likeliest_gain",
+    "unknown_gains",
+    "unsure_scale",
+]
 
 DECADES = (
     1e-3,
@@ -29,6 +38,7 @@ ROUNDS = 6
 LEAST_SHARE = 0.02  # of a joint's squared torque that the file must explain, for its gain to be told
 LEAST_COMMON, LEAST_ONE = 0.15, 0.4  # |log gain| that is worth a word: 16 %, 50 %
 LIKELY_COMMON, LIKELY_ONE = 3.0, 6.0  # nats better than gain 1: 2.5 standard deviations; one of n joints
+UNSURE = 1.3  # a factor on all torques, or one over it, that must not pass unseen: less than some arms' files are off
 SURE = 2.5  # standard deviations
 INTERVAL = 1.92  # nats below the best: 95 % of one unknown, half of chi squared
 BARRIER = 3 * INTERVAL  # nats, beyond which no second maximum is looked for
@@ -41,7 +51,7 @@ _Explain = Callable[[float, Explained | None], Explained]
 
 
 @dataclass(frozen=True)
-class _Gain:
+class Gain:
     """A gain, the standard deviation of its logarithm, and by how many nats it explains the data better than 1.
 
     best      what it explains
@@ -86,8 +96,8 @@ def file_gains(agreement: Agreement) -> Array:
     return gains
 
 
-def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list[Reason]:
-    """A gain of all torques; without `thorough` only one near 1 is looked for."""
+def likeliest_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> Gain:
+    """The gain of all torques that explains the data best; without `thorough` only one near 1 is looked for."""
     starts = [1.0]
     if thorough:
         alone = file_gains(agreement)
@@ -95,7 +105,11 @@ def common_gain(agreement: Agreement, now: Explained, *, thorough: bool) -> list
         starts += [-1.0, *alone.tolist(), *([float(np.median(alone))] if len(alone) else [])]
         nothing = agreement.explained(NOTHING).cost  # a file that says nothing is no scale
         starts += [one for one in DECADES if agreement.explained(one).cost < nothing - LIKELY_ONE]
-    gain = _best(agreement.explained, now, starts)
+    return _best(agreement.explained, now, starts)
+
+
+def common_gain(agreement: Agreement, gain: Gain) -> list[Reason]:
+    """The likeliest gain of all torques, where it is not 1."""
     likely = gain.better > (LIKELY_COMMON if gain.value > 0 else LIKELY_ONE)
     if not likely or (gain.value > 0 and gain.size < max(LEAST_COMMON, SURE * gain.std)):
         return []
@@ -115,7 +129,7 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
     """A gain of one joint's torque, all others being right: the joint that explains most."""
     alone = file_gains(agreement)
     usual = float(np.nanmedian(alone)) if np.isfinite(alone).any() else 1.0
-    found: list[tuple[_Gain, str, str, bool]] = []
+    found: list[tuple[Gain, str, str, bool]] = []
     for j, joint in enumerate(joints):
         if not agreement.used[j]:
             continue
@@ -147,15 +161,22 @@ def _of_joint(agreement: Agreement, joint: int) -> _Explain:
     return explained
 
 
-def unsure_scale(agreement: Agreement, now: Explained) -> list[Reason]:
-    """That gains of all torques cannot be told apart, where file and data disagree so much that they cannot."""
-    gain = _best(agreement.explained, now, [1.0])
-    low, high = sorted(_interval(agreement.explained, gain))
-    if max(high, 1 / low) < np.exp(LARGE):
+def unsure_scale(agreement: Agreement, near: Gain) -> list[Reason]:
+    """That a factor of `UNSURE` on all torques would not show, beside a file that is no better known than that.
+
+    It shows where it is as improbable as a gain must be probable to be told: 3 nats, 2.5 standard deviations.
+
+    near   the likeliest gain near 1
+    """
+    costs = (agreement.explained(gain, near.best).cost for gain in (UNSURE, 1 / UNSURE))
+    if min(costs) > near.best.cost + LIKELY_COMMON:
         return []
+    low, high = sorted(_interval(agreement.explained, near))
     text = (
-        f"{agreement.known.who} and the data disagree, and a factor of {low:.2g} to {high:.2g} on all torques would "
-        "not show beside that: give `total_mass` of the data sheet, or a recording with a known load"
+        f"a factor of {low:.2g} to {high:.2g} (95 % interval) on all torques explains the data as well as "
+        f"{agreement.known.who} does, so that torque constants that are {100 * (UNSURE - 1):.0f} % off may not show: "
+        "give `total_mass` of the data sheet, a recording with a known load, or a smaller `prior_spread` if the masses "
+        "are sure"
     )
     return [Reason("scale-unknown", "care", text, weight=55.0)]
 
@@ -206,7 +227,7 @@ def driving_friction(
     return [Reason("torque-sign", "unfit", text, CAUSE + len(driving), tuple(driving), fix)]
 
 
-def _interval(explained: _Explain, gain: _Gain) -> tuple[float, float]:
+def _interval(explained: _Explain, gain: Gain) -> tuple[float, float]:
     """The least and the largest gain about as likely as the best one, whatever is between them."""
     least, ends = gain.best.cost, []
     for sign in (-1, 1):
@@ -222,7 +243,7 @@ def _interval(explained: _Explain, gain: _Gain) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def _best(explained: _Explain, now: Explained, starts: list[float]) -> _Gain:
+def _best(explained: _Explain, now: Explained, starts: list[float]) -> Gain:
     """The gain that explains most: from the best of these starts, by parabolas in its logarithm."""
     tried = {1.0: now}
     for start in starts:
@@ -244,7 +265,7 @@ def _best(explained: _Explain, now: Explained, starts: list[float]) -> _Gain:
         if abs(np.log(abs(gain / at))) < STEP:
             break
     std = float(1 / np.sqrt(max(bend, 1.0)))
-    return _Gain(gain, std, tried[1.0].cost - tried[gain].cost, tried[gain])
+    return Gain(gain, std, tried[1.0].cost - tried[gain].cost, tried[gain])
 
 
 def _usual(gain: float, whose: str) -> str:

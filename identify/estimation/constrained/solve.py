@@ -33,9 +33,10 @@ def solve(
     """Parameters d* + T x of the program that `build` makes of the target, consistent by their eigenvalues.
 
     The program is built with the target in larger units until the solver reaches its optimum: the answer is
-    the same, and the optimum of data that contradict the set is many standard deviations away.
+    the same, and the optimum of data that contradict the set is many standard deviations away: so many that the solver
+    may take the set for empty, which is believed where it says so in every unit.
     """
-    failure = SolverError()
+    failure, empty = SolverError(), 0
     for unit in UNITS:
         scaled = target.in_units(unit)
         try:
@@ -44,9 +45,11 @@ def solve(
             _verify(problem, parameters)
             return parameters, {"iterations": solution.iterations, "solver_s": solution.seconds}
         except InfeasibleError as exc:
-            raise _excluding(problem) from exc
+            failure, empty = exc, empty + 1
         except SolverError as exc:
             failure = exc
+    if empty == len(UNITS):
+        raise _excluding(problem) from failure
     _check_bounds(problem)
     raise failure
 

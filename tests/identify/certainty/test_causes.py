@@ -100,3 +100,20 @@ def test_poor_motion_still_tells_factor_and_rate() -> None:
     slow = replace(arm.fit, t=20 * arm.fit.t)
     first = [one.id for one in fit(arm.robot, slow, cutoff_hz=0.5).verdict.reasons[:3]]
     assert {"time-scale", "too-slow"} & set(first)
+
+
+@pytest.mark.slow
+def test_a_factor_that_a_poor_file_hides_is_not_passed_over() -> None:
+    """To this arm's file its torques look 0.84 times as large as they should: 1.3 times them look like another file."""
+    arm = random_arm(8)
+    assert "scale-unknown" in [one.id for one in reasons(arm.robot, arm.fit, 1.3)]
+    sheet = float(arm.robot.prior[::10][: len(arm.robot.links)].sum())
+    told = reasons(replace(arm.robot, total_mass=(0.98 * sheet, 1.02 * sheet)), arm.fit)
+    assert "scale-unknown" not in [one.id for one in told]
+
+
+@pytest.mark.slow
+def test_torques_of_the_wrong_sign_are_not_taken_for_bounds_that_exclude_each_other() -> None:
+    arm = random_arm(21)
+    told = fit(arm.robot, replace(arm.fit, tau=-np.asarray(arm.fit.tau))).verdict.reasons
+    assert told[0].id == "torque-sign"
