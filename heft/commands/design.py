@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="results of earlier sessions (result.json): the motion adds to what they know",
+        help="results of earlier sessions (result.json), or their recordings: the motion adds to what they know",
     )
     parser.add_argument(
         "--obstacles", type=Path, metavar="FILE", help="a file with a `scene`, added to the robot's"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heft.daq.recording import Recording
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
 from heft.identify.excitation.request import DesignRequest
@@ -18,7 +19,9 @@ __all__ = ["given_information"]
 
 
 def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRequest:
-    """The request with the information of results (`result.json`) about its base parameters, and their noise.
+    """The request with the information of earlier sessions about its base parameters, and their noise.
+
+    files   results (`result.json`), or recordings (`.mcap`), which are identified first
 
     A result's information is the inverse of the covariance of those base parameters that it shares with the request by
     name (friction that was chosen from data may have added others, which are left to it).
@@ -31,7 +34,7 @@ def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRe
     total = np.zeros((len(names), len(names)))
     noise = []
     for path in files:
-        result = load(path)
+        result = _result(path)
         if result.robot.joints != request.limits.axes:
             raise ProblemError(
                 f"--given {path}: a result of {result.robot.name} with the joints {', '.join(result.robot.joints)}; "
@@ -41,6 +44,15 @@ def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRe
         noise.append(_noise(result, request.rate_hz))
     known = np.sqrt(np.mean(np.square(noise), axis=0))
     return replace(request, given=total, noise=known if request.noise is None else request.noise)
+
+
+def _result(path: Path) -> Result:
+    """Of a result's file, or of a recording as `heft identify` would identify it."""
+    if path.suffix != ".mcap":
+        return load(path)
+    from heft.identify.fit import identify_recordings  # takes long to load
+
+    return identify_recordings([Recording.open(path)])
 
 
 def _noise(result: Result, rate_hz: float) -> Array:

@@ -124,5 +124,8 @@ def _proved(
         x = x / (1.0 + linear) if at_samples <= 0.0 else SMALLER * x
     else:
         return Candidate(number, problem.coefficients(x), np.inf, False, total, True)
-    value = problem.evaluate(x).value
-    return Candidate(number, problem.coefficients(x), value, True, total, True)
+    sharpest = D_PHASES[-1] if request.criterion == "d" else PHASES[-1]
+    asked = replace(
+        problem, criterion=CRITERIA[request.criterion], p=sharpest[1]
+    )  # however far the search came
+    return Candidate(number, problem.coefficients(x), asked.evaluate(x).value, True, total, True)
