@@ -29,6 +29,10 @@ from heft.identify.excitation.search import Candidate
 __all__ = ["design_request", "designed_files", "robot_limits", "search_motion", "told"]
 
 
+#: Searches, where nobody says how many: for a payload the hand waits.
+STARTS = {"links": 4, "payload": 1}
+
+
 class _Obstacles(Model):
     """A file with a scene alone."""
 
@@ -58,7 +62,7 @@ def design_request(
         rate_hz=arguments.rate_hz,
         posture=None if posture is None else np.array(posture),
         seed=arguments.seed,
-        starts=arguments.starts,
+        starts=arguments.starts or STARTS[arguments.target],
         budget_s=arguments.budget,
     )
     return given_information(request, arguments.given) if arguments.given else request
