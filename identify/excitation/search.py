@@ -16,7 +16,7 @@ from heft.identify.excitation.problem import FINER, FourierProblem
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.starting import posture, start
 
-__all__ = ["Candidate", "fine_problem", "search"]
+__all__ = ["Candidate", "fine_problem", "prove", "search"]
 
 #: Criterion (None: the one that was asked for), exponent of its rounding, iterations at most, weight of violations, and
 #: what PATIENCE iterations together have to gain, in the criterion's logarithm, for the phase to go on.
@@ -74,6 +74,15 @@ def search(request: DesignRequest, number: int, tell: Progress, until: float) ->
         if time.monotonic() >= until:
             break
     return _proved(request, problem, x, number, total, until)
+
+
+def prove(request: DesignRequest, candidate: Candidate) -> Candidate:
+    """A candidate of a search that was ended early, made smaller about its centre until every bound is kept."""
+    z = candidate.coefficients
+    problem = request.problem(z[:, 0])
+    x = z[list(problem.moving)] / problem.half[:, None]
+    x[:, 0] = 0.0
+    return _proved(request, problem, x.ravel(), candidate.start, candidate.iterations, time.monotonic())
 
 
 def fine_problem(problem: FourierProblem) -> FourierProblem:
