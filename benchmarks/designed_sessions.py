@@ -150,7 +150,7 @@ def measured(bench: Bench) -> list[str]:
 
 
 def second_session(bench: Bench, name: str, before: Result, names: list[str]) -> float:
-    """How much smaller the worst relative deviation is after a session designed given `before` than by repeating that."""
+    """By how much a session designed given `before` has a smaller worst relative deviation than repeating that one."""
     given = before.save(bench.folder / f"{name}.json")
     bench.design(f"after_{name}", "--criterion", "worst", "--given", str(given))
     second = bench.play(f"after_{name}", {"design": str(bench.folder / f"after_{name}.yaml")}, bench.seed)
