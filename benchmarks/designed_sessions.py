@@ -58,7 +58,7 @@ class Bench:
 
     def design(self, name: str, *more: str) -> dict[str, float]:
         """Expected deviations by base parameter."""
-        path = self.folder / f"{name}.yaml"
+        path, kept = self.folder / f"{name}.yaml", self.folder / f"{name}.told.json"
         rig = str(CONFIGS / "rigs" / f"{self.rig}.yaml")
         size = [
             "--seconds",
@@ -69,8 +69,9 @@ class Bench:
             str(path),
             "--overwrite",
         ]
-        told = self.call("design", rig, *size, *more)
-        expected = told["expected_std"]
+        if not kept.exists():
+            kept.write_text(json.dumps(self.call("design", rig, *size, *more)), encoding="utf-8")
+        expected = json.loads(kept.read_text(encoding="utf-8"))["expected_std"]
         assert isinstance(expected, dict)
         return expected
 

@@ -69,6 +69,7 @@ def best_candidate(request: DesignRequest, tell: Callable[[Candidate], None]) ->
         for process in processes:
             process.terminate()
             process.join()
+    _keep_best(request, found, begun)  # a busy host may have had no time to prove anything
     return _best(found, failed)
 
 
@@ -108,7 +109,7 @@ def _alone(request: DesignRequest, tell: Callable[[Candidate], None], until: flo
 
 
 def _keep_best(request: DesignRequest, found: dict[int, Candidate], begun: dict[int, Candidate]) -> bool:
-    """After Ctrl-C: whether there is a proved motion; where there is none yet, the best so far is proved."""
+    """Whether there is a proved motion; where there is none yet, the best so far is proved, in this process."""
     if not any(candidate.proved for candidate in found.values()) and begun:
         best = prove(request, min(begun.values(), key=lambda candidate: candidate.value))
         found[best.start] = best
