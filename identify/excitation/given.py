@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from heft.daq.recording import Recording
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
 from heft.identify.excitation.request import DesignRequest
@@ -18,10 +17,12 @@ from heft.identify.robot.base import base_parameters
 __all__ = ["given_information"]
 
 
-def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRequest:
+def given_information(
+    request: DesignRequest, files: Sequence[Path], read: Callable[[Path], Result] = load
+) -> DesignRequest:
     """The request with the information of earlier sessions about its base parameters, and their noise.
 
-    files   results (`result.json`), or recordings (`.mcap`), which are identified first
+    files   results (`result.json`), or what else `read` makes a result of
 
     A result's information is the inverse of the covariance of those base parameters that it shares with the request by
     name (friction that was chosen from data may have added others, which are left to it).
@@ -34,7 +35,7 @@ def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRe
     total = np.zeros((len(names), len(names)))
     noise = []
     for path in files:
-        result = _result(path)
+        result = read(path)
         if result.robot.joints != request.limits.axes:
             raise ProblemError(
                 f"--given {path}: a result of {result.robot.name} with the joints {', '.join(result.robot.joints)}; "
@@ -44,15 +45,6 @@ def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRe
         noise.append(_noise(result, request.rate_hz))
     known = np.sqrt(np.mean(np.square(noise), axis=0))
     return replace(request, given=total, noise=known if request.noise is None else request.noise)
-
-
-def _result(path: Path) -> Result:
-    """Of a result's file, or of a recording as `heft identify` would identify it."""
-    if path.suffix != ".mcap":
-        return load(path)
-    from heft.identify.fit import identify_recordings  # takes long to load
-
-    return identify_recordings([Recording.open(path)])
 
 
 def _noise(result: Result, rate_hz: float) -> Array:
