@@ -10,6 +10,7 @@ import os
 import sys
 import termios
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -42,6 +43,8 @@ class Arming:
         self.movers = tuple(d for d in rig.real if registry.moves(rig.devices[d].kind)) if moves else ()
         #: What a plan will do, where identification can say it.
         self.outlook: Callable[[Sequence[Leg]], Outlook] | None = None
+        #: How this plan was rehearsed (`heft.rehearsed.rehearsal_state`); empty where nobody asks for that.
+        self.rehearsal: Mapping[str, Any] = {}
         self.settled = asyncio.Event()
         if not self.movers:
             self.settled.set()
@@ -64,6 +67,8 @@ class Arming:
         # Hours of motion take a while to look through, and the devices are being read meanwhile.
         outlook = None if self.outlook is None else await asyncio.to_thread(self.outlook, plan)
         await asyncio.to_thread(describe_plan, plan, self._rig.robot.joints, console, outlook)
+        if self.rehearsal:
+            console.print(f"{self.rehearsal['says']}\n")
         self._doubt(unreferenced or {}, console)
         await self._ask(console)
         self.settled.set()

@@ -17,6 +17,7 @@ from heft.daq.config.robot import RobotConfig
 from heft.daq.config.scene import SceneConfig
 from heft.daq.config.shipped import locate
 from heft.daq.errors import ConfigError
+from heft.daq.recording import Recording
 from heft.daq.trajectory.limits import Brake, Limits
 from heft.daq.whole_file import write_whole
 from heft.identify.excitation.design import Design, design
@@ -25,8 +26,13 @@ from heft.identify.excitation.given import given_information
 from heft.identify.excitation.page import design_page
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.search import Candidate
+from heft.identify.result import Result, load
 
 __all__ = ["design_request", "designed_files", "robot_limits", "search_motion", "told"]
+
+
+#: Searches, where nobody says how many: for a payload the hand waits.
+STARTS = {"links": 4, "payload": 1}
 
 
 class _Obstacles(Model):
@@ -58,10 +64,19 @@ def design_request(
         rate_hz=arguments.rate_hz,
         posture=None if posture is None else np.array(posture),
         seed=arguments.seed,
-        starts=arguments.starts,
+        starts=arguments.starts or STARTS[arguments.target],
         budget_s=arguments.budget,
     )
-    return given_information(request, arguments.given) if arguments.given else request
+    return given_information(request, arguments.given, _earlier) if arguments.given else request
+
+
+def _earlier(path: Path) -> Result:
+    """Of a result's file, or of a recording as `heft identify` would identify it."""
+    if path.suffix != ".mcap":
+        return load(path)
+    from heft.identify.fit import identify_recordings  # takes long to load
+
+    return identify_recordings([Recording.open(path)])
 
 
 def robot_limits(config: RobotConfig) -> Limits:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -20,32 +22,39 @@ __all__ = ["show_plan"]
 _TABLES = 130  # columns
 
 
-def show_plan(config: SessionConfig, as_json: bool) -> int:
-    """Every move of a session, from the rig's own posture where its file says one; exit code 1 where a check fails."""
+def show_plan(
+    config: SessionConfig, as_json: bool, rehearsal: Callable[[], dict[str, Any]] | None = None
+) -> int:
+    """Every move of a session, from the rig's own posture where its file says one; exit code 1 where a check fails.
+
+    A plan that passes is rehearsed, where `rehearsal` does that; exit code 1 where that does not go well.
+    """
     preflight = Preflight(config.rig, config.scene)
     posture = getattr(config.rig.simulation, "posture", None)
     start = np.array(posture) if posture is not None and len(posture) == len(config.rig.robot.axes) else None
     try:
         plan = make_plan(config, start, preflight.checks, route=preflight.route)
     except CheckError as exc:
-        facts = [
+        violations = [
             {"what": v.joint, "quantity": v.quantity, "time_s": v.time_s, "value": v.value, "bound": v.bound}
             for v in exc.violations
         ]
         sys.stderr.write(f"heft plan: {exc}\n")
         if as_json:
-            sys.stdout.write(json.dumps({"ok": False, "error": str(exc), "violations": facts}) + "\n")
+            sys.stdout.write(json.dumps({"ok": False, "error": str(exc), "violations": violations}) + "\n")
         return ExitCode.NO
     outlook = preflight.outlook(plan)
+    facts = {} if rehearsal is None else {"rehearsal": rehearsal()}
+    code = ExitCode.DONE if not facts or facts["rehearsal"]["good"] else ExitCode.NO
     if as_json:
         legs = [{"step": None if leg.step is None else leg.step.name, "seconds": leg.seconds} for leg in plan]
-        told = {"ok": True, "legs": legs, **outlook.to_dict(config.rig.robot.axes)}
+        told = {"ok": True, "legs": legs, **outlook.to_dict(config.rig.robot.axes), **facts}
         sys.stdout.write(json.dumps(told) + "\n")
-        return ExitCode.DONE
+        return code
     console = Console(file=sys.stdout, highlight=False, markup=False)
     console.width = max(console.width, _TABLES)
     describe_plan(plan, config.rig.robot.joints, console, outlook)
     console.print(
         "every check is passed" + ("" if start is not None else "; where the arm will stand is not known yet")
     )
-    return ExitCode.DONE
+    return code

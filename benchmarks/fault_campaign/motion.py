@@ -54,7 +54,7 @@ class Setup:
         """`heft run` on it, as a process."""
         self.runs += 1
         arguments = ["run", str(self.write()), "--out", str(self.out), "--speed", speed, "--json"]
-        arguments += ["--seed", str(self.trial.seed), *more]
+        arguments += ["--seed", str(self.trial.seed), "--unrehearsed", *more]
         return start(self.trial.folder, *arguments, *([] if identify else ["--no-identify"]), **options)
 
     @property

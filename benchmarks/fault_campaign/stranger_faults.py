@@ -164,6 +164,7 @@ def _session(setup: Setup) -> Child:
         out,
         "--arm",
         "wam7",
+        "--unrehearsed",
         "--json",
     )
 

@@ -28,7 +28,7 @@ from heft.daq.trajectory.limits import Brake, Limits
 from heft.drivers.errors import OptionError
 from heft.drivers.registry import KINDS, Transport, driver_options, emulator_options, moves_axes
 
-__all__ = ["DeviceConfig", "EmulationConfig", "RigConfig", "load_rig"]
+__all__ = ["DeviceConfig", "EmulationConfig", "RigConfig", "TwinConfig", "load_rig"]
 
 MOST_DEVICES = 100
 
@@ -78,6 +78,24 @@ class _EmulationFile(Model):
     faults: tuple[dict[str, Any], ...] = ()
 
 
+class TwinConfig(Model):
+    """What a rehearsal should know of the rig beside its devices' own options (`heft.daq.twin`).
+
+    simulation   the plant, as of a simulated rig; None: the robot's file, perturbed within its `prior_spread`
+    devices      options of simulated counterparts, by device: noise, delays
+    """
+
+    simulation: BaseModel | None = None
+    devices: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+class _TwinFile(Model):
+    """The section as written."""
+
+    simulation: dict[str, Any] | None = None
+    devices: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
 class _RigFile(Model):
     """The file as written; devices are still plain mappings."""
 
@@ -87,6 +105,7 @@ class _RigFile(Model):
     devices: dict[Name, dict[str, Any]] = Field(min_length=1, max_length=MOST_DEVICES)
     simulation: dict[str, Any] | None = None
     emulation: _EmulationFile | None = None
+    twin: _TwinFile = _TwinFile()  # what a rehearsal should know beside it
     cell: Annotated[Label, Field(pattern=r"^[^+#]*$")] = "cell"  # names this rig to the world outside
     # What leaves this machine, for peers with keys (docs/keys.md); on the loopback telemetry needs none.
     telemetry: str | None = None  # endpoint for observers, as tcp://*:5560; None: a private ipc one
@@ -138,6 +157,7 @@ class RigConfig(Model):
     devices: dict[str, DeviceConfig]
     simulation: BaseModel | None = None
     emulation: EmulationConfig | None = None
+    twin: TwinConfig = TwinConfig()
     other_master: str | None = None
     scene: SceneConfig = SceneConfig()  # the robot's, and what the rig adds
 
@@ -218,10 +238,25 @@ def load_rig(path: Path | str) -> RigConfig:
         robot=robot,
         devices=devices,
         simulation=simulation,
+        twin=_twin(path, raw.twin, devices),
         other_master=raw.other_master,
         scene=robot.scene.extended(raw.scene),
         emulation=None if raw.emulation is None else _emulation(path, raw.emulation, devices, robot),
     )
+
+
+def _twin(path: Path, raw: _TwinFile, devices: dict[str, DeviceConfig]) -> TwinConfig:
+    for name in raw.devices:
+        if name not in devices:
+            raise ConfigError(
+                f"{path}: twin.devices.{name}: there is no such device in this rig; one of {', '.join(devices)}"
+            )
+    simulation = None
+    if raw.simulation is not None:
+        from heft.drivers.sim.world import WorldOptions
+
+        simulation = _options(path, "twin.simulation", WorldOptions, raw.simulation)
+    return TwinConfig(simulation=simulation, devices=raw.devices)
 
 
 def _device(path: Path, name: str, options: dict[str, Any]) -> DeviceConfig:

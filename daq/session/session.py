@@ -69,7 +69,7 @@ class Session(Acquisition):
         judged: Sequence[Check] = (),
         route: Route | None = None,
         attachments: Mapping[str, bytes] | None = None,
-        notes: Mapping[str, Mapping[str, str]] | None = None,
+        notes: Mapping[str, Mapping[str, Any]] | None = None,
         followers: Mapping[str, Callable[[], bool]] | None = None,
         sinks: Sequence[Sink] = (),
         confirm: Callable[[Sequence[Leg], Mapping[str, str]], Awaitable[None]] | None = None,

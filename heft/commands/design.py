@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="results of earlier sessions (result.json): the motion adds to what they know",
+        help="results of earlier sessions (result.json), or their recordings: the motion adds to what they know",
     )
     parser.add_argument(
         "--obstacles", type=Path, metavar="FILE", help="a file with a `scene`, added to the robot's"
@@ -59,7 +59,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rate-hz", type=positive, default=1000.0, help="of the torques that will be measured"
     )
-    parser.add_argument("--starts", type=_count, default=4, help="searches, side by side (default: 4)")
+    parser.add_argument(
+        "--starts",
+        type=_count,
+        help="searches, side by side (default: 4; for a payload 1, which takes seconds)",
+    )
     parser.add_argument("--budget", type=positive, default=40.0, help="seconds to search (default: 40)")
     parser.add_argument("--seed", type=seed, default=0, help="of the searches' starts")
     parser.add_argument("--out", type=Path, help="the trajectory's file (default: ROBOT_design.yaml here)")

@@ -8,6 +8,7 @@ import gc
 import json
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ from heft.output_folder import OutputFolder, recording_names
 from heft.planning import show_plan
 from heft.preflight import Preflight
 from heft.priority import ahead_of_others
+from heft.rehearsed import rehearsal_state, store_rehearsal
 from heft.terminal.keys import listen_to_keys
+from heft.terminal.rehearsal import describe_rehearsal
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
 from heft.viewing import viewer_of_config
@@ -58,6 +61,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--arm", metavar="ROBOT", help="the robot's name: a rig of real devices then moves without asking"
     )
     parser.add_argument("--dry-run", action="store_true", help="show and check the plan, and open no device")
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="play it on the simulated twin of the rig first, and say what will come out; with --dry-run no more "
+        "than that",
+    )
+    parser.add_argument(
+        "--unrehearsed",
+        action="store_true",
+        help="move real devices by a plan that has not been rehearsed; the recording says so",
+    )
     parser.add_argument("--no-identify", action="store_true", help="record only")
     parser.add_argument(
         "--no-viewer", action="store_true", help="record without the copies for viewers: a third of the size"
@@ -72,15 +86,26 @@ def run(arguments: argparse.Namespace) -> int:
     with immediate_interrupt(arguments.json):  # loads the libraries of its devices
         config = load_session(arguments.session or DEFAULT_SESSION)
         tell_doubts(config.rig.robot, "heft run")
+    chosen = settings(arguments)
     if arguments.dry_run:
-        return show_plan(config, arguments.json)
+        with immediate_interrupt(arguments.json):
+            return show_plan(
+                config, arguments.json, partial(_rehearsed, config, chosen) if arguments.rehearse else None
+            )
     if arguments.speed != 1.0 and not config.rig.simulated:
         raise ConfigError(
             f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
         )
     arming = Arming(config.rig, arguments.arm)
+    if arguments.rehearse:
+        with immediate_interrupt(arguments.json):
+            facts = _rehearsed(config, chosen)
+        if not facts["good"]:
+            if arguments.json:
+                sys.stdout.write(json.dumps({"rehearsal": facts}) + "\n")
+            return ExitCode.NO
+    arming.rehearsal = rehearsal_state(config, needed=bool(arming.movers), unrehearsed=arguments.unrehearsed)
     identify = not arguments.no_identify and any(step.use == "identification" for step in config.steps)
-    chosen = settings(arguments)
     if identify and (chosen or config.identify):
         _check_settings(config, chosen)
     names = recording_names(config.name) + ([RESULT, REPORT] if identify else [])
@@ -110,7 +135,7 @@ def _run(
             outcome, failure = asyncio.run(_acquire(config, arguments, arming, folder, identify))
         except RecordError as exc:  # the recording could not be begun, and nothing has moved
             raise ConfigError(f"--out {folder.path}: {exc}") from exc
-        told = outcome.to_dict()
+        told = {**outcome.to_dict(), "rehearsal": arming.rehearsal}
         console = Console(file=sys.stderr if arguments.json else sys.stdout, highlight=False, soft_wrap=True)
         summarise(outcome, console)
         report, code = dict(told), of_state(outcome.state)
@@ -129,6 +154,18 @@ def _run(
                 sys.stdout.flush()
             told = None
     return code
+
+
+def _rehearsed(config: SessionConfig, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Rehearse, tell it on standard error, and remember it where it went well."""
+    from heft.rehearsal import rehearse
+
+    rehearsal = rehearse(config, chosen)
+    facts = rehearsal.to_dict()
+    describe_rehearsal(facts, Console(file=sys.stderr, highlight=False, soft_wrap=True, markup=False))
+    if rehearsal.good:
+        store_rehearsal(config, rehearsal.plan, facts)
+    return facts
 
 
 def _check_settings(config: SessionConfig, chosen: dict[str, Any]) -> None:
@@ -174,7 +211,7 @@ async def _acquire(
             judged=preflight.judged,
             route=preflight.route,
             attachments=attachments_of(config),
-            notes={"software": {"name": "heft", "version": __version__}},
+            notes={"software": {"name": "heft", "version": __version__}, "rehearsal": arming.rehearsal},
             followers={WorkerProcess.NAME: worker.alive},
             sinks=[report],
             confirm=arming.confirm,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +17,12 @@ from heft.identify.robot.base import base_parameters
 __all__ = ["given_information"]
 
 
-def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRequest:
-    """The request with the information of results (`result.json`) about its base parameters, and their noise.
+def given_information(
+    request: DesignRequest, files: Sequence[Path], read: Callable[[Path], Result] = load
+) -> DesignRequest:
+    """The request with the information of earlier sessions about its base parameters, and their noise.
+
+    files   results (`result.json`), or what else `read` makes a result of
 
     A result's information is the inverse of the covariance of those base parameters that it shares with the request by
     name (friction that was chosen from data may have added others, which are left to it).
@@ -31,7 +35,7 @@ def given_information(request: DesignRequest, files: Sequence[Path]) -> DesignRe
     total = np.zeros((len(names), len(names)))
     noise = []
     for path in files:
-        result = load(path)
+        result = read(path)
         if result.robot.joints != request.limits.axes:
             raise ProblemError(
                 f"--given {path}: a result of {result.robot.name} with the joints {', '.join(result.robot.joints)}; "

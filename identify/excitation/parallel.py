@@ -14,7 +14,7 @@ import numpy as np
 
 from heft.identify.errors import HeftError, ProblemError, SolverError
 from heft.identify.excitation.request import DesignRequest
-from heft.identify.excitation.search import Candidate, search
+from heft.identify.excitation.search import Candidate, prove, search
 
 __all__ = ["best_candidate"]
 
@@ -26,7 +26,8 @@ SEARCH = 0.9  # of the budget; the rest is for the proof
 def best_candidate(request: DesignRequest, tell: Callable[[Candidate], None]) -> Candidate:
     """The proved candidate with the smallest criterion; of equals that of the earlier start.
 
-    Ctrl-C ends the search: then the best that is proved so far counts, and KeyboardInterrupt where there is none.
+    Ctrl-C ends the search: then the best that is proved so far counts, else the best so far, which is proved now;
+    KeyboardInterrupt where there is none.
     `ProblemError` with the reason of the first start where no start has led to a motion.
     """
     workers = min(request.starts, os.cpu_count() or 1)
@@ -44,6 +45,7 @@ def best_candidate(request: DesignRequest, tell: Callable[[Candidate], None]) ->
         process.start()
     found: dict[int, Candidate] = {}
     failed: dict[int, str] = {}
+    begun: dict[int, Candidate] = {}
     try:
         while len(found) + len(failed) < request.starts and time.monotonic() < until + GRACE_S:
             try:
@@ -58,14 +60,16 @@ def best_candidate(request: DesignRequest, tell: Callable[[Candidate], None]) ->
                 found[number] = answer
                 tell(answer)
             else:
+                begun[number] = answer
                 tell(answer)
     except KeyboardInterrupt:
-        if not any(candidate.proved for candidate in found.values()):
+        if not _keep_best(request, found, begun):
             raise
     finally:
         for process in processes:
             process.terminate()
             process.join()
+    _keep_best(request, found, begun)  # a busy host may have had no time to prove anything
     return _best(found, failed)
 
 
@@ -83,19 +87,33 @@ def _best(found: dict[int, Candidate], failed: dict[int, str]) -> Candidate:
 def _alone(request: DesignRequest, tell: Callable[[Candidate], None], until: float) -> Candidate:
     found: dict[int, Candidate] = {}
     failed: dict[int, str] = {}
+    begun: dict[int, Candidate] = {}
+
+    def note(candidate: Candidate) -> None:
+        begun[candidate.start] = candidate
+        tell(candidate)
+
     try:
         for number in range(request.starts):
             if found and time.monotonic() >= until:
                 break
             try:
-                found[number] = search(request, number, tell, until)
+                found[number] = search(request, number, note, until)
                 tell(found[number])
             except HeftError as exc:
                 failed[number] = str(exc)
     except KeyboardInterrupt:
-        if not any(candidate.proved for candidate in found.values()):
+        if not _keep_best(request, found, begun):
             raise
     return _best(found, failed)
+
+
+def _keep_best(request: DesignRequest, found: dict[int, Candidate], begun: dict[int, Candidate]) -> bool:
+    """Whether there is a proved motion; where there is none yet, the best so far is proved, in this process."""
+    if not any(candidate.proved for candidate in found.values()) and begun:
+        best = prove(request, min(begun.values(), key=lambda candidate: candidate.value))
+        found[best.start] = best
+    return any(candidate.proved for candidate in found.values())
 
 
 def _work(request: DesignRequest, numbers: list[int], answers: Any, budget_s: float) -> None:

@@ -51,6 +51,7 @@ class FourierProblem:
     p           exponent of the criterion's rounding
     extra_m     [m] added to the scene's clearance, for what is between samples
     torque_room share of the torque bounds that may be used, for what is between samples
+    stop_room   share of half the range by which stops end inside it, for what is between samples
     """
 
     regressor: SampledRegressor
@@ -67,6 +68,7 @@ class FourierProblem:
     p: float = 4.0
     extra_m: float = 0.005
     torque_room: float = 0.99
+    stop_room: float = 0.004
 
     @property
     def size(self) -> int:
@@ -175,7 +177,7 @@ class FourierProblem:
         if self.torque is not None and sample.torque is not None:
             parts.append(torque_constraints(sample, self.torque_room * self.torque, self.limits.axes))
         if self.limits.brakes:
-            parts.append(stop_constraints(self.limits, q, dq))
+            parts.append(stop_constraints(self.limits, q, dq, self.stop_room))
         if self.scene is not None:
             parts.append(collision_constraints(self.scene, q, self.extra_m))
         return SampleConstraints.joined(parts, q.shape[1])

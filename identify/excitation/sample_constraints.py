@@ -73,8 +73,8 @@ def torque_constraints(sample: RegressorSample, bound: Array, joints: Sequence[s
     )
 
 
-def stop_constraints(limits: Limits, q: Array, dq: Array) -> SampleConstraints:
-    """That a stop from any sample ends inside the position limits, as a share of half the range."""
+def stop_constraints(limits: Limits, q: Array, dq: Array, extra: float = 0.0) -> SampleConstraints:
+    """That a stop from any sample ends `extra` inside the position limits, as shares of half the range."""
     n = q.shape[1]
     half = 0.5 * (limits.upper - limits.lower)
     end = limits.at_rest_from(q, dq)
@@ -91,7 +91,7 @@ def stop_constraints(limits: Limits, q: Array, dq: Array) -> SampleConstraints:
                     _stop_slopes(brake, dq[at[own]], joint[own]) * (sign / half[joint[own]])[:, None]
                 )
         about = tuple(f"the stop of {limits.axes[j]}" for j in joint)
-        parts.append(SampleConstraints(-room[at, joint] / half[joint], at, slopes, about))
+        parts.append(SampleConstraints(extra - room[at, joint] / half[joint], at, slopes, about))
     return SampleConstraints.joined(parts, n)
 
 

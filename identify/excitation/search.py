@@ -16,7 +16,7 @@ from heft.identify.excitation.problem import FINER, FourierProblem
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.starting import posture, start
 
-__all__ = ["Candidate", "fine_problem", "search"]
+__all__ = ["Candidate", "fine_problem", "prove", "search"]
 
 #: Criterion (None: the one that was asked for), exponent of its rounding, iterations at most, weight of violations, and
 #: what PATIENCE iterations together have to gain, in the criterion's logarithm, for the phase to go on.
@@ -27,7 +27,7 @@ PAYLOAD_PHASES = ((None, 1.0, 25, 30.0, 1e-2),)  # in seconds: the hand waits
 PATIENCE = 15
 TIGHTENINGS = 4
 LEAST_TIGHTENING = 0.002
-SMALLER = 0.97
+SMALLER, SHRINKS = 0.97, 60
 
 Phase = tuple[str | None, float, int, float, float]
 Progress = Callable[["Candidate"], None]
@@ -76,9 +76,18 @@ def search(request: DesignRequest, number: int, tell: Progress, until: float) ->
     return _proved(request, problem, x, number, total, until)
 
 
+def prove(request: DesignRequest, candidate: Candidate) -> Candidate:
+    """A candidate of a search that was ended early, made smaller about its centre until every bound is kept."""
+    z = candidate.coefficients
+    problem = request.problem(z[:, 0])
+    x = z[list(problem.moving)] / problem.half[:, None]
+    x[:, 0] = 0.0
+    return _proved(request, problem, x.ravel(), candidate.start, candidate.iterations, time.monotonic())
+
+
 def fine_problem(problem: FourierProblem) -> FourierProblem:
     """The same problem without room for what is between samples, to be looked at on a grid that is finer."""
-    return replace(problem, extra_m=0.0, torque_room=1.0)
+    return replace(problem, extra_m=0.0, torque_room=1.0, stop_room=0.0)
 
 
 def worst_violation(problem: FourierProblem, x: Array) -> tuple[float, float]:
@@ -102,27 +111,30 @@ def _proved(
     request: DesignRequest, problem: FourierProblem, x: Array, number: int, total: int, until: float
 ) -> Candidate:
     """Until the fine grid agrees: with more room for what is between samples, and at last by a smaller motion."""
+    linear, at_samples = worst_violation(problem, x)
     for _ in range(TIGHTENINGS):
-        linear, at_samples = worst_violation(problem, x)
-        if linear <= 0.0 and at_samples <= 0.0:
+        if max(linear, at_samples) <= 0.0 or time.monotonic() >= until:
             break
         excess = max(at_samples, LEAST_TIGHTENING)
         problem = replace(
             problem,
             extra_m=problem.extra_m + 0.12 * excess,
             torque_room=problem.torque_room - 1.2 * excess,
+            stop_room=problem.stop_room + 1.2 * excess,
         )
-        if time.monotonic() >= until:
-            break
         for iterate in minimise(problem, x, 12, 100.0):
             x = iterate.x
             total += 1
-    for _ in range(60):
         linear, at_samples = worst_violation(problem, x)
-        if linear <= 0.0 and at_samples <= 0.0:
+    for _ in range(SHRINKS):
+        if max(linear, at_samples) <= 0.0:
             break
         x = x / (1.0 + linear) if at_samples <= 0.0 else SMALLER * x
+        linear, at_samples = worst_violation(problem, x)
     else:
         return Candidate(number, problem.coefficients(x), np.inf, False, total, True)
-    value = problem.evaluate(x).value
-    return Candidate(number, problem.coefficients(x), value, True, total, True)
+    sharpest = D_PHASES[-1] if request.criterion == "d" else PHASES[-1]
+    asked = replace(
+        problem, criterion=CRITERIA[request.criterion], p=sharpest[1]
+    )  # however far the search came
+    return Candidate(number, problem.coefficients(x), asked.evaluate(x).value, True, total, True)

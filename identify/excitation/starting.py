@@ -14,6 +14,7 @@ from heft.identify.excitation.request import DesignRequest
 __all__ = ["free_postures", "posture", "start"]
 
 POSTURES = 400
+ROOM = 1.5  # times the clearance: a posture needs some to move in
 INNER = 0.8  # of the range: the motion needs room on both sides
 DRAWS, FEW = 12, 4  # random motions: of all joints, of some
 SMALLER = 0.75
@@ -68,13 +69,14 @@ def _problems(request: DesignRequest, q: Array) -> list[list[tuple[float, str]]]
     scene, bound = request.surroundings, request.torque_bound
     looked = request.config.excitation.collisions
     distances = scene.distances(q) if looked else np.full((len(q), len(scene.wanted)), np.inf)
-    lacking = 1.5 * scene.wanted - distances
+    lacking = ROOM * scene.wanted - distances
     for i, k in np.argwhere(lacking > 0.0):
         one, other = scene.pairs[k]
         found[i].append(
             (
                 float(lacking[i, k]) / 0.1,
-                f"{one} and {other}: {distances[i, k]:.3f} m apart, at least {scene.wanted[k]:.3g} m are kept",
+                f"{one} and {other}: {distances[i, k]:.3f} m apart, {scene.wanted[k]:.3g} m are kept and "
+                f"{ROOM * scene.wanted[k]:.3g} m needed to move about it",
             )
         )
     if looked and scene.workspace is not None:

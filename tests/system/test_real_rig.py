@@ -94,7 +94,7 @@ class Operator:
         self._master, slave = os.openpty()
         command = [sys.executable, "-m", "heft.main", "run", str(session), "--out", str(self.out)]
         self.popen = subprocess.Popen(
-            [*command, "--no-identify", "--json", *more],
+            [*command, "--no-identify", "--unrehearsed", "--json", *more],
             stdin=slave,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -143,10 +143,12 @@ def test_a_session_that_the_operator_arms(session: Path) -> None:
     with Operator(session) as operator:
         operator.wait_for_the_question()
         assert "This moves a real robot: wam7, rig bay" in operator.seen
+        assert "this plan has NOT been rehearsed" in operator.seen
         operator.type("wam7\n")
         report = operator.end()
         assert operator.popen.returncode == 0, operator.seen
         assert report["state"] == "done"
+        assert operator.recording.metadata["rehearsal"]["state"] == "unrehearsed"
         reached = np.abs(operator.recording.columns("arm.motion").quantity("position")).max(axis=0)
         assert reached == pytest.approx(np.abs(WAY), abs=0.02)
         opening = operator.recording.columns("gripper.state").quantity("opening")
