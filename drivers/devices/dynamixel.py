@@ -187,7 +187,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             self._lowest[axis] = lowest[axis] if bounded else -math.inf
             self._highest[axis] = highest[axis] if bounded else math.inf
         torque = [
-            await client.number(servo, ram + RamRegister.TORQUE_ENABLE, 1)
+            (await client.read(servo, ram + RamRegister.TORQUE_ENABLE, 1))[0]
             for servo, ram in zip(self._ids, self._ram, strict=True)
         ]
         delays = await self._set_return_delay(client, EepromRegister.RETURN_DELAY, torque)
@@ -249,7 +249,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
         """A register of one axis to ask for in this cycle; None: nothing but motion."""
         self._number += 1
         alerted = next((axis for axis, count in enumerate(self._alerts) if count), None)
-        if alerted is not None:
+        if alerted is not None and not self._arming:
             return alerted, RamRegister.HARDWARE_ERROR
         if not self._arming and self._number % _LOOK_EVERY:
             return None

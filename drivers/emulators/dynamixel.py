@@ -187,7 +187,8 @@ class Dynamixel(ServoLine[DynamixelOptions, DynamixelServo]):
             if request.instruction == _WRITE and len(p) > 2:
                 self._write(servo, int.from_bytes(p[:2], "little"), p[2:], t)
         elif request.instruction == _READ and len(p) == 4:
-            yield from self._answer_read(servo, *struct.unpack("<HH", p), t)
+            address, count = struct.unpack("<HH", p)
+            yield from self._answer_read(servo, address, count, t)
         elif request.instruction == _WRITE and len(p) > 2:
             error = self._write(servo, int.from_bytes(p[:2], "little"), p[2:], t)
             if level == 2:

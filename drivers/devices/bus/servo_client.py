@@ -66,10 +66,6 @@ class ServoClient:
                 return answer.data
         raise TimeoutError
 
-    async def number(self, servo: int, address: int, count: int, *, signed: bool = False) -> int:
-        """A register of `count` bytes, low byte first."""
-        return int.from_bytes(await self.read(servo, address, count), "little", signed=signed)
-
     async def write(self, packet: bytes) -> None:
         """Send what nobody answers, and wait until it is stored."""
         await self.line.send(packet)

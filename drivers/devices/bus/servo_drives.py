@@ -12,7 +12,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, ClassVar, NamedTuple, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -169,14 +169,20 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
             return await self._find(client)
 
     async def _ask_all(
-        self, client: ServoClient, address: int, count: int, *, signed: bool = False
+        self,
+        client: ServoClient,
+        address: int,
+        count: int,
+        *,
+        signed: bool = False,
+        order: Literal["little", "big"] = "little",
     ) -> list[int]:
         """A register of every servo; ConnectError names all that do not answer."""
         told: list[int] = []
         silent: list[str] = []
         for axis, servo in zip(self.axes, self._ids, strict=True):
             try:
-                told.append(await client.number(servo, address, count, signed=signed))
+                told.append(int.from_bytes(await client.read(servo, address, count), order, signed=signed))
             except TimeoutError:
                 silent.append(axis)
             except ProtocolError as exc:
