@@ -9,8 +9,8 @@ Everything takes five minutes; the exit code is 1 where a bound is missed. Run i
 processor time of the driver's process over real time. Latency: from the host stamp of a sample (the kernel's where it
 has one) to its Block in hand, of which up to 5 ms are the gathering of blocks (10 ms on CAN). CAN buses are
 `udp_multicast` (time-to-live 0), and drives move all the time.
-*Inside*: driver and emulator in this process, on python-can's `virtual` bus, which must lose nothing; core is that of
-both.
+*Inside*: driver and emulator in this process, on python-can's `virtual` bus or a pseudo-terminal, which must lose
+nothing; core is that of both.
 
 Skipped are cycles that this host came too late for: nothing was asked, so nothing is lost.
 
@@ -227,8 +227,10 @@ def measure(kind: str, live: Live, seconds: float) -> Measured:
 
 
 async def inside(kind: str, live: Live, seconds: float) -> Measured:
-    """Driver and emulator on one bus of this process."""
-    options = registry.emulator_options(kind).model_validate({**live.emulator, "interface": "virtual"})
+    """Driver and emulator in this process, on one bus or one pseudo-terminal."""
+    model = registry.emulator_options(kind)
+    bus = {"interface": "virtual"} if "interface" in model.model_fields else {}
+    options = model.model_validate({**live.emulator, **bus})
     async with registry.create_emulator(kind, "device", options, Bench(RealClock())) as emulator:
         driver = make(kind, **live.driver)
         driver.redirect(emulator.endpoint)
