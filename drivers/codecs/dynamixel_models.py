@@ -30,6 +30,7 @@ class RamRegister(IntEnum):
     """Addresses of the X series; add `Model.ram` for others."""
 
     TORQUE_ENABLE = 64
+    STATUS_RETURN = 68  # then, byte by byte, registered instruction and hardware error
     HARDWARE_ERROR = 70
     BUS_WATCHDOG = 98  # 20 ms; 0 off, 255 (-1) it has fired
     PROFILE_ACCELERATION = 108  # 4 bytes

@@ -1,8 +1,8 @@
 """ROBOTIS Dynamixel servos of the X and P series, protocol 2.0: all axes of an arm on one line.
 
 Every cycle is a sync write of goal positions and a sync read of tick, current, velocity and position (a bulk read where
-the line has both series). In every fourth cycle one servo is asked for its bus watchdog too: as long as that is what it
-was set to, the servo has neither been stopped by it nor restarted. See docs/devices/dynamixel.md.
+the line has both series). In every eighth cycle they are asked for their bus watchdog too: as long as that is what it
+was set to, a servo has neither been stopped by it nor restarted. See docs/devices/dynamixel.md.
 """
 
 from __future__ import annotations
@@ -45,12 +45,19 @@ __all__ = ["Dynamixel", "DynamixelAxis", "DynamixelOptions"]
 _WATCHDOG_S = 0.02  # one unit of the bus watchdog
 _WATCHED_FROM = 38  # first firmware of the X series with a bus watchdog
 _FIRED = 255
-_LOOK_EVERY = 4  # cycles between two looks at the state of one servo
+_LOOK_EVERY = 8  # cycles between two looks at the state of the servos
 _STILL_NS = 3_000_000  # a tick of 1 ms that has not gone on for so long stands still
 _ALERTS = 3  # answers with the alert bit that are waited for the reason
 
 _FIRST, _END = RamRegister.REALTIME_TICK, RamRegister.PRESENT_POSITION + 4
 _MOTION_BYTES = _END - _FIRST  # registers without a hole between them: what is not defined may not be read
+#: What is asked for besides motion: first register by length of the answer, lest a late one be taken for another.
+_WATCHDOG_BYTES, _TORQUE_BYTES, _ERROR_BYTES = 1, 2, 3
+_LOOKS = {
+    _WATCHDOG_BYTES: RamRegister.BUS_WATCHDOG,
+    _TORQUE_BYTES: RamRegister.TORQUE_ENABLE,  # and a LED
+    _ERROR_BYTES: RamRegister.STATUS_RETURN,  # registered instruction, hardware error
+}
 _MOTION = struct.Struct("<H4xhii")  # tick; moving, moving status, PWM; current or load, velocity, position
 
 
@@ -122,18 +129,21 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
         self._alerts = [0] * n  # answers in a row with the alert bit
         self._tick: list[tuple[int, int]] = [(-1, 0)] * n  # and when it was first heard [ns]
         self._number = 0  # of the cycle
-        self._look: tuple[int, RamRegister] | None = None  # the register of one axis that is being asked for
-        self._looks = 0
         super().__init__(name, options, context, self._axes)
         if not all(axis.facts.watchdog for axis in self._axes):
             self.watchdog_s = None
         self._watchdog_units = math.ceil(options.watchdog_s / _WATCHDOG_S - 1e-9)
+        self._motion_request = self._read_all(_FIRST, _MOTION_BYTES)
+
+    def _read_all(self, register: RamRegister, count: int) -> Request:
+        """Ask every servo for the same registers."""
+        same = len(set(self._ram)) == 1
         packet = (
-            codec.sync_read(self._ram[0] + _FIRST, _MOTION_BYTES, self._ids)
-            if len(set(self._ram)) == 1
-            else codec.bulk_read([(a.id, a.facts.ram + _FIRST, _MOTION_BYTES) for a in self._axes])
+            codec.sync_read(self._ram[0] + register, count, self._ids)
+            if same
+            else codec.bulk_read([(a.id, a.facts.ram + register, count) for a in self._axes])
         )
-        self._motion_request = Request(packet, range(n), codec.STATUS_BYTES + _MOTION_BYTES)
+        return Request(packet, range(len(self._ids)), codec.STATUS_BYTES + count)
 
     def _make_parser(self) -> codec.Parser:
         return codec.Parser()
@@ -170,7 +180,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
     # -- set-up -------------------------------------------------------------------------------------------------------
 
     async def _find(self, client: ServoClient) -> Identity:
-        self._number, self._look = 0, None
+        self._number = 0
         self._alerts = [0] * len(self._axes)
         for axis, number in enumerate(await self._ask_all(client, EepromRegister.MODEL_NUMBER, 2)):
             self._check_model(axis, number)
@@ -237,38 +247,32 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
         )
 
     def _requests(self) -> list[Request]:
+        self._number += 1
         look = self._next_look()
         if look is None:
             return [self._motion_request]
-        self._look = look
-        axis, register = look
-        packet = codec.read(self._ids[axis], self._ram[axis] + register, 1)
-        return [self._motion_request, Request(packet, (axis,), codec.STATUS_BYTES + 1)]
+        return [self._motion_request, self._read_all(_LOOKS[look], look)]
 
-    def _next_look(self) -> tuple[int, RamRegister] | None:
-        """A register of one axis to ask for in this cycle; None: nothing but motion."""
-        self._number += 1
-        alerted = next((axis for axis, count in enumerate(self._alerts) if count), None)
-        if alerted is not None and not self._arming:
-            return alerted, RamRegister.HARDWARE_ERROR
-        if not self._arming and self._number % _LOOK_EVERY:
-            return None
-        self._looks += 1
-        turn, axis = divmod(self._looks, len(self._axes))
-        torque = self._arming and turn % 2
-        return axis, RamRegister.TORQUE_ENABLE if torque else RamRegister.BUS_WATCHDOG
+    def _next_look(self) -> int | None:
+        """What to ask for in this cycle besides, by the length of its answer; None: nothing but motion."""
+        if self._arming:
+            return _TORQUE_BYTES if self._number % 2 else _WATCHDOG_BYTES
+        if any(self._alerts):
+            return _ERROR_BYTES
+        return None if self._number % _LOOK_EVERY else _WATCHDOG_BYTES
 
     def _take(self, axis: int, status: Status, host_ns: int) -> None:
         data = status.data
-        if len(data) == 1 and self._look is not None and self._look[0] == axis:
-            told: dict[RamRegister, list[int | None]] = {
-                RamRegister.TORQUE_ENABLE: self._torque,
-                RamRegister.HARDWARE_ERROR: self._error,
-                RamRegister.BUS_WATCHDOG: self._watchdog,
-            }
-            told[self._look[1]][axis] = data[0]
-            self._look = None
-            return
+        match len(data):
+            case 1:
+                self._watchdog[axis] = data[0]
+                return
+            case 2:
+                self._torque[axis] = data[0]
+                return
+            case 3:
+                self._error[axis] = data[2]
+                return
         if len(data) != _MOTION_BYTES:
             raise ProtocolError(
                 f"Dynamixel: {len(data)} bytes of servo {status.id}, error {status.error:#04x}; asked for "

@@ -13,7 +13,6 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from heft.drivers.emulators.base.servo_line import (
@@ -25,7 +24,6 @@ from heft.drivers.emulators.base.servo_line import (
     ServoLineOptions,
 )
 from heft.drivers.errors import OptionError
-from heft.drivers.plant.faults import Stuck
 from heft.drivers.plant.plant import Plant
 
 __all__ = ["Dynamixel", "DynamixelOptions", "DynamixelServo"]
@@ -227,20 +225,15 @@ class Dynamixel(ServoLine[DynamixelOptions, DynamixelServo]):
         """Registers that measure, byte by byte."""
         _, _, rpm, ampere, _ = _MODELS[servo.config.model]
         q, v, torque = (float(values[servo.index]) for values in self._sample(t))
-        tick = self._ticks(t)
         position = round(self._counts(servo, q))
         velocity = round(v * servo.config.gear * 60.0 / (2.0 * math.pi) / rpm)
         current = self._ampere(servo, torque)
         effort = round(current / ampere) if ampere else round(200.0 * current)
         effort = max(-32768, min(32767, effort))
-        packed = struct.pack("<HBBhhiiii", tick, 0, 0, 0, effort, velocity, position, 0, servo.goal)
+        packed = struct.pack("<HBBhhiiii", self._tick, 0, 0, 0, effort, velocity, position, 0, servo.goal)
         told = dict(enumerate(packed, 120))
         told |= dict(enumerate(struct.pack("<i", servo.goal), _GOAL))
         return told | {_TORQUE: int(servo.torque), _ERROR: servo.error, 144: 120, 145: 0, 146: 35}
-
-    def _ticks(self, t: float) -> int:
-        at = self._sampled_t if self.active(Stuck) else t
-        return int(self.ticker.ticks(np.array([at]))[0])
 
     def _write(self, servo: Servo[DynamixelServo], address: int, data: bytes, t: float) -> int:
         """Write whole registers; the error, 0 where it was done."""

@@ -40,6 +40,7 @@ def rig(kind: str) -> dict[str, Any]:
         "odrive_can": "emulated_odrive_bota",
         "mit_can": "emulated_mit_ft300",
         "moteus": "emulated_wam7",
+        "dynamixel": "emulated_dynamixel",
     }
     content: dict[str, Any] = yaml.safe_load(
         (CONFIGS / f"rigs/{name[kind]}.yaml").read_text(encoding="utf-8")
@@ -99,6 +100,8 @@ FAULTS: dict[str, tuple[Callable[[float], Fault], str, float]] = {
         ("odrive_can", "silent sensor"),  # Bota
         ("mit_can", "silent bus"),
         ("moteus", "drive fault"),
+        ("dynamixel", "silent bus"),
+        ("dynamixel", "drive fault"),
     ],
 )
 async def test_motion_stops_and_the_device_is_named(

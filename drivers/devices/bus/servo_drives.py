@@ -30,7 +30,7 @@ from heft.drivers.transports.transport import Chunk
 
 __all__ = ["Request", "ServoAxisOptions", "ServoDrives", "ServoOptions", "unique_ids"]
 
-_SWITCH_S = 1.0  # in which servos say that they are on, or off
+_SWITCH_S = 2.0  # in which servos say that they are on, or off
 _BITS_PER_BYTE = 10  # 8N1
 _FULL = 0.8  # of a cycle that the line may be busy
 _TURNAROUND_NS = 3_000_000  # that an adapter and this host may take besides
@@ -109,6 +109,7 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
         self._sending = self._arming = False
         self._waiting: set[int] = set()  # axes that have not answered the last request
         self._answered = asyncio.Event()
+        self._quiet_ns = 0  # when the line is quiet at the latest, even if somebody does not answer
         self._delay_ns = 0  # longest Return Delay Time
         self._lowest, self._highest = np.full(n, -np.inf), np.full(n, np.inf)  # goals that are obeyed [count]
         super().__init__(name, options, context, axes)
@@ -163,6 +164,7 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
 
     async def _connect(self) -> Identity:
         self._orders, self._sending, self._arming = [], False, False
+        self._waiting.clear()
         self._parser = self._make_parser()
         async with self._make_link() as line:
             client = ServoClient(line, self._make_parser(), self._read_request, self.options.answer_s)
@@ -240,6 +242,7 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
     # -- the cycle ----------------------------------------------------------------------------------------------------
 
     async def _exchange(self, due_ns: int) -> None:
+        await self._answers()  # nobody talks while others may
         reference = self._follow(due_ns)
         packets = b""
         if self._orders:
@@ -254,29 +257,31 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
         sampled_ns = now_ns + self._line_ns(len(packets))
         number = self._cycles.begin(now_ns, sampled_ns=sampled_ns)
         self._played.add(number, reference.tolist(), sampled_ns)
-        self._ask(first)
+        self._ask(first, len(packets))
         await self._link.send(packets)
         give_up_ns = due_ns + round(_FULL * self._period_ns)
         for request in others:
-            await self._answers(first, give_up_ns)
-            if self.clock.now_ns() > give_up_ns:
+            await self._answers()
+            if self.clock.now_ns() > give_up_ns and not self._arming:
                 return
-            self._ask(request)
+            self._ask(request, len(request.packet))
             await self._link.send(request.packet)
-            first = request
 
-    def _ask(self, request: Request) -> None:
+    def _ask(self, request: Request, sent_bytes: int) -> None:
+        """The line belongs to these servos, until they have answered or cannot any more."""
         self._waiting = set(request.axes)
         self._answered.clear()
+        n, turnaround_ns = len(request.axes), min(_TURNAROUND_NS, self._period_ns // 2)
+        line_ns = self._line_ns(sent_bytes + n * request.answer_bytes)
+        self._quiet_ns = self.clock.now_ns() + line_ns + n * self._delay_ns + turnaround_ns
 
-    async def _answers(self, request: Request, give_up_ns: int) -> None:
-        """Wait for the answers to a request, for as long as the line may take."""
-        told = len(request.packet) + len(request.axes) * request.answer_bytes
-        bound_ns = self._line_ns(told) + len(request.axes) * self._delay_ns + _TURNAROUND_NS
-        patience_ns = min(bound_ns, give_up_ns - self.clock.now_ns())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, patience_ns * 1e-9)):
-                await self._answered.wait()
+    async def _answers(self) -> None:
+        """Wait for the answers to the last request, for as long as the line may take."""
+        if self._waiting:
+            patience_s = max(0.0, (self._quiet_ns - self.clock.now_ns()) * 1e-9)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    await self._answered.wait()
 
     def _on_received(self, item: Chunk) -> None:
         refused = self._parser.refused

@@ -113,6 +113,7 @@ class ServoLine(Emulator[O, SerialWire], Generic[O, C]):
         self._model = DriveModel(name, options, plant, self._stages)
         self._measured: Measured | None = None
         self._sampled_t = -1.0
+        self._tick = 0  # of the servos' clocks, at the sample
         self._buffer = b""
         self.declare({}, {"motion": 0.0, "current": 0.5 * options.window_s})
 
@@ -182,6 +183,7 @@ class ServoLine(Emulator[O, SerialWire], Generic[O, C]):
         stuck = self._measured is not None and self.active(Stuck)
         if self._measured is None or (t != self._sampled_t and not stuck):
             self._measured, self._sampled_t = self._model.measure(t), t
+            self._tick = int(self.ticker.ticks(np.array([t]))[0])
         return self._measured
 
     def _counts(self, servo: Servo[C], position: float) -> float:
