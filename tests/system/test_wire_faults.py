@@ -62,8 +62,8 @@ def rig(kind: str) -> dict[str, Any]:
             "bandwidth_hz": emulated["bandwidth_hz"],
         }
     arm |= {"timeout_s": 0.3, "rate_hz": 125 if kind == "odrive_can" else 100}
-    if kind == "odrive_can":
-        arm["catch_up"] = 10  # their filter bridges what a busy machine leaves out
+    if kind in ("odrive_can", "dynamixel"):
+        arm["catch_up"] = 10  # their filter, or their position loop, bridges what a busy machine leaves out
     return content
 
 
