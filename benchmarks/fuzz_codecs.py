@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 import struct
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ from heft.drivers.codecs import (
     cia402,
     cia406,
     damiao,
+    dynamixel,
+    feetech,
     mit_can,
     modbus,
     odrive_can,
@@ -353,6 +356,77 @@ def judge_rtde(data: bytes) -> None:
     same(struct.pack(">Bd6di", 1, *values), packages[0].payload, data)
 
 
+def crc16_forward(data: bytes) -> int:
+    """CRC-16 of Dynamixel, high bit first, from 0, bit by bit."""
+    register = 0
+    for byte in data:
+        for bit in range(7, -1, -1):
+            carry = (register >> 15 ^ byte >> bit) & 1
+            register = (register << 1 & 0xFFFF) ^ (0x8005 if carry else 0)
+    return register
+
+
+def dynamixel_status(servo: int, body: bytes) -> bytes:
+    """A status packet; FD is stuffed byte by byte."""
+    stuffed = bytearray()
+    for byte in b"\x55" + body:
+        stuffed.append(byte)
+        if stuffed.endswith(b"\xff\xff\xfd"):
+            stuffed.append(0xFD)
+    packet = b"\xff\xff\xfd\x00" + struct.pack("<BH", servo, len(stuffed) + 2) + bytes(stuffed)
+    return packet + struct.pack("<H", crc16_forward(packet))
+
+
+def fuzz_dynamixel(frames: int, seed: int) -> Outcome:
+    """A stream of answers of any length, payloads full of header bytes included, in pieces of any size."""
+    rng, parser = random.Random(seed), dynamixel.Parser()
+    accepted = overlapped = 0
+    for batch in range(0, frames, BATCH):
+        pieces, whole = [], []
+        for _ in range(min(BATCH, frames - batch)):
+            size = rng.randrange(1, 30)
+            body = (
+                rng.randbytes(size) if rng.random() < 0.5 else bytes(rng.choices(b"\xff\xff\xfd\x00", k=size))
+            )
+            packet = dynamixel_status(rng.randrange(253), body)
+            piece = mutated(packet, rng, b"\xff\xff\xfd\x00") if rng.random() < 0.33 else packet
+            if piece == packet:
+                whole.append(packet)
+            pieces.append(piece)
+        stream, found, cut = b"".join(pieces) + bytes(1100), [], 0
+        while cut < len(stream):
+            step = rng.randrange(1, 400)
+            found += parser.feed(stream[cut : cut + step])
+            cut += step
+        place = 0
+        again = [dynamixel_status(servo, bytes([error]) + data) for servo, error, data in found]
+        for packet in again:  # each stands in the stream, with its checksum, behind the one before
+            start = stream.find(packet, place)
+            if start < 0:
+                raise FuzzError(f"{packet.hex(' ')} was given out, but never came")
+            place = start + len(packet)
+        missing = len(whole) - sum((Counter(whole) & Counter(again)).values())
+        overlapped += missing
+        accepted += len(again)
+    if overlapped > 5 + frames // 10_000:
+        raise FuzzError(f"{overlapped} whole packets were not given out")
+    return Outcome(frames, accepted, frames - accepted, overlapped)
+
+
+def valid_feetech(rng: random.Random) -> bytes:
+    data = rng.randbytes(rng.randrange(31))
+    body = bytes([rng.randrange(254), len(data) + 2, rng.randrange(64)]) + data
+    return b"\xff\xff" + body + bytes([0xFF - sum(body) % 256])
+
+
+def judge_feetech(data: bytes) -> None:
+    packet = feetech.Packet.decode(data)
+    if sum(data[2:]) % 256 != 0xFF:
+        raise FuzzError(f"{data.hex(' ')} has a wrong checksum and was accepted")
+    same(packet.encode(), data, data)
+    same(feetech.Parser().feed(data), [(packet.id, packet.code, packet.parameters)], data)
+
+
 def messages(
     valid: Callable[[random.Random], bytes], judge: Callable[[bytes], None]
 ) -> Callable[[int, int], Outcome]:
@@ -371,4 +445,6 @@ CAMPAIGNS: dict[str, Callable[[int, int], Outcome]] = {
     "damiao": messages(valid_damiao, judge_damiao),
     "amt21": messages(valid_amt21, judge_amt21),
     "ur_rtde": messages(valid_rtde, judge_rtde),
+    "dynamixel": fuzz_dynamixel,
+    "feetech": messages(valid_feetech, judge_feetech),
 }

@@ -143,6 +143,20 @@ _OWN: Mapping[str, Kind] = {
         yields="opening [m], current [A], object detected",
         port=("port",),
     ),
+    "dynamixel": Kind(
+        driver="heft.drivers.devices.dynamixel:Dynamixel",
+        emulator="heft.drivers.emulators.dynamixel:Dynamixel",
+        transport=Transport.SERIAL,
+        yields="motion [rad, rad/s], current [A] or load [1], clock [s], played setpoints",
+        port=("port",),
+    ),
+    "feetech": Kind(
+        driver="heft.drivers.devices.feetech:Feetech",
+        emulator="heft.drivers.emulators.feetech:Feetech",
+        transport=Transport.SERIAL,
+        yields="motion [rad, rad/s], current [A] or load [1] (a duty cycle, no torque), played setpoints",
+        port=("port",),
+    ),
     "ur_rtde": Kind(
         driver="heft.drivers.devices.ur_rtde:UrRtde",
         emulator="heft.drivers.emulators.ur_rtde:UrRtde",

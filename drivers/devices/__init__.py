@@ -5,8 +5,11 @@ Driver                                 heft.drivers.driver: the interface that `
     +-- WireDriver                     base/wire_driver: one device on a line of its own; loss, reconnecting, stop
     |   +-- StreamingDriver            base/streaming_driver: the device sends by itself
     |   +-- PolledDriver               base/polled_driver: the device answers requests
-    +-- BusDriver                      bus/bus_driver: axes on a CAN bus, one request cycle for all of them
-        +-- CanDrives                  bus/can_drives: drives, all axes of an arm as one Actuator
+    +-- CycleDriver                    bus/cycle_driver: axes that share a line, one request cycle for all of them
+        +-- BusDriver                  bus/bus_driver: on a CAN bus
+        +-- FollowingDrives            bus/following_drives: drives, all axes of an arm as one Actuator
+            +-- CanDrives              bus/can_drives: on a CAN bus (and a BusDriver)
+            +-- ServoDrives            bus/servo_drives: servos on a half-duplex serial line
 
 base/sequence             sequence numbers from a counter, from the rate, or from arrival times; cutting blocks
 base/byte_times           arrival times of frames in a byte stream
@@ -19,5 +22,6 @@ bus/broadcast_assembler   rows from axes that send by themselves, each by its ow
 bus/block_builder         blocks from rows
 bus/can_options           keys of the rig's file that name a bus
 bus/bus_load              share of the bus that the traffic takes
+bus/servo_client          registers of servos, one after the other, before the cycle begins
 bus/canopen_setup         SDO and NMT, in a thread, before the cycle begins
 """

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from heft.drivers.codecs.canopen import PdoMap
 from heft.drivers.codecs.cia402 import CURRENT_PDOS, TORQUE_PDOS, Abort
-from heft.drivers.devices.bus.can_drives import AxisOptions, DriveOptions
+from heft.drivers.devices.bus.can_drives import DriveOptions
+from heft.drivers.devices.bus.following_drives import AxisOptions
 from heft.drivers.options import Positive
 
 __all__ = ["Cia402Axis", "Cia402Options"]

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from heft.drivers.codecs.mit_can import RANGES, TORQUE_GAINS, Dialect, Range
-from heft.drivers.devices.bus.can_drives import AxisOptions, DriveOptions
+from heft.drivers.devices.bus.can_drives import DriveOptions
+from heft.drivers.devices.bus.following_drives import AxisOptions
 from heft.drivers.options import Options, Positive
 
 __all__ = ["MitAxis", "MitOptions", "MitRange"]

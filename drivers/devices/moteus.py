@@ -21,9 +21,10 @@ from pydantic import Field, model_validator
 
 from heft.drivers.block import Validity
 from heft.drivers.devices.bus.bus_load import Traffic
-from heft.drivers.devices.bus.can_drives import CanDrives, DriveOptions, TurnAxisOptions
+from heft.drivers.devices.bus.can_drives import CanDrives, DriveOptions
 from heft.drivers.devices.bus.can_options import in_order
 from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
+from heft.drivers.devices.bus.following_drives import TurnAxisOptions
 from heft.drivers.devices.bus.row_assembler import age_columns
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import ConnectError, DeviceFault, DriverError, ProtocolError

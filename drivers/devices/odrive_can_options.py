@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from heft.drivers.devices.bus.can_drives import DriveOptions, TurnAxisOptions
+from heft.drivers.devices.bus.can_drives import DriveOptions
+from heft.drivers.devices.bus.following_drives import TurnAxisOptions
 from heft.drivers.options import Options, RateHz
 
 __all__ = ["OdriveAxis", "OdriveEndpoints", "OdriveOptions"]

@@ -40,6 +40,7 @@ def rig(kind: str) -> dict[str, Any]:
         "odrive_can": "emulated_odrive_bota",
         "mit_can": "emulated_mit_ft300",
         "moteus": "emulated_wam7",
+        "dynamixel": "emulated_dynamixel",
     }
     content: dict[str, Any] = yaml.safe_load(
         (CONFIGS / f"rigs/{name[kind]}.yaml").read_text(encoding="utf-8")
@@ -61,8 +62,8 @@ def rig(kind: str) -> dict[str, Any]:
             "bandwidth_hz": emulated["bandwidth_hz"],
         }
     arm |= {"timeout_s": 0.3, "rate_hz": 125 if kind == "odrive_can" else 100}
-    if kind == "odrive_can":
-        arm["catch_up"] = 10  # their filter bridges what a busy machine leaves out
+    if kind in ("odrive_can", "dynamixel"):
+        arm["catch_up"] = 10  # their filter, or their position loop, bridges what a busy machine leaves out
     return content
 
 
@@ -99,6 +100,8 @@ FAULTS: dict[str, tuple[Callable[[float], Fault], str, float]] = {
         ("odrive_can", "silent sensor"),  # Bota
         ("mit_can", "silent bus"),
         ("moteus", "drive fault"),
+        ("dynamixel", "silent bus"),
+        ("dynamixel", "drive fault"),
     ],
 )
 async def test_motion_stops_and_the_device_is_named(

@@ -1,1 +1,1 @@
-"""Base classes of drivers of devices that share a CAN bus, and parts that several of them use."""
+"""Base classes of drivers of axes that share a line, a CAN bus or a serial one, and parts that several of them use."""

@@ -24,11 +24,24 @@ class Place(NamedTuple):
 class _Cycle:
     """Frames received in one cycle; bit p of `have` stands for frame p."""
 
-    __slots__ = ("doubtful", "have", "heard_ns", "host_ns", "number", "request_ns", "validity", "values")
+    __slots__ = (
+        "doubtful",
+        "have",
+        "heard_ns",
+        "host_ns",
+        "number",
+        "request_ns",
+        "sampled_ns",
+        "validity",
+        "values",
+    )
 
-    def __init__(self, number: int, request_ns: int, widths: Sequence[int], frames: int) -> None:
+    def __init__(
+        self, number: int, request_ns: int, sampled_ns: int, widths: Sequence[int], frames: int
+    ) -> None:
         self.number = number
         self.request_ns = request_ns
+        self.sampled_ns = sampled_ns
         self.host_ns = 0
         self.heard_ns = [0] * frames
         self.have = 0
@@ -86,11 +99,15 @@ class CycleAssembler(RowAssembler):
     def missing(self) -> int:
         return 0 if self._running is None else self._all & ~self._running.have
 
-    def begin(self, request_ns: int) -> int:
-        """A request has left [ns, host time]: a new cycle; its number."""
+    def begin(self, request_ns: int, *, sampled_ns: int | None = None) -> int:
+        """A request has left [ns, host time]: a new cycle; its number.
+
+        `sampled_ns` is when its last bit has passed a slow line, and the rows' `request_ns`.
+        """
         self._close()
         self._before = self._running
-        self._running = _Cycle(self._number, request_ns, self._widths, len(self._places))
+        at_ns = request_ns if sampled_ns is None else sampled_ns
+        self._running = _Cycle(self._number, request_ns, at_ns, self._widths, len(self._places))
         self._number += 1
         return self._running.number
 
@@ -179,7 +196,7 @@ class CycleAssembler(RowAssembler):
                     cycle.number,
                     cycle.values[stream],
                     cycle.host_ns,
-                    request_ns=cycle.request_ns,
+                    request_ns=cycle.sampled_ns,
                     validity=cycle.validity[stream],
                 )
         self._counters.lost += bool(missing)

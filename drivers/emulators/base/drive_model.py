@@ -20,7 +20,7 @@ from heft.drivers.plant.plant import Plant
 from heft.drivers.plant.sensor import PerColumn, per_column
 from heft.drivers.transports.can_bus import CanSettings
 
-__all__ = ["ONE_INSTANT_S", "BusOptions", "DriveModel", "DriveOptions"]
+__all__ = ["ONE_INSTANT_S", "BusOptions", "DriveModel", "DriveOptions", "MotorOptions"]
 
 #: Requests within this time of each other are answered from one measurement [s].
 ONE_INSTANT_S = 2e-4
@@ -53,8 +53,8 @@ class BusOptions(EmulatorOptions):
         return CanSettings(self.interface, channel, self.bitrate, fd=fd, options=more)
 
 
-class DriveOptions(BusOptions):
-    """Drives and their motors."""
+class MotorOptions(EmulatorOptions):
+    """Drives and their motors, whatever line they are on."""
 
     #: Loops of the drives per second; torque is held from one to the next.
     servo_hz: RateHz = 1000.0
@@ -78,13 +78,17 @@ class DriveOptions(BusOptions):
         return (self.brake is not False,) * n
 
 
+class DriveOptions(BusOptions, MotorOptions):
+    """Drives on a CAN bus."""
+
+
 class DriveModel:
     """The drives of all joints of a plant.
 
     axes   their power stages
     """
 
-    def __init__(self, name: str, options: DriveOptions, plant: Plant, axes: Axes) -> None:
+    def __init__(self, name: str, options: MotorOptions, plant: Plant, axes: Axes) -> None:
         n = len(plant.axes)
         self.axes = axes
         self._name = name

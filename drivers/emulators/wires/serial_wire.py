@@ -80,6 +80,10 @@ class SerialWire(Wire[Chunk, bytes]):
             return [Chunk(self._garbled(chunk.data), chunk.host_ns) for chunk in chunks]
         return chunks
 
+    def pause(self, seconds: float) -> None:
+        """Nothing is sent for so long: a device takes its time to answer."""
+        self._free_ns = max(self._free_ns, self._clock.now_ns()) + round(seconds * 1e9)
+
     def _duration_ns(self, item: bytes) -> int:
         return len(item) * _BITS_PER_BYTE * 1_000_000_000 // self._baud
 

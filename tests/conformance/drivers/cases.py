@@ -104,6 +104,15 @@ CIA402_NODES = (
     {"node": 2, "serial": 1002, "rated_current": 4.0, "counts_per_turn": -200_000, "zero": 5000},
 )
 
+#: An X and a P on one line: the second turns the other way, twice as far, and not from zero.
+DYNAMIXELS = (
+    {"id": 1, "model": "XM430-W350"},
+    {"id": 7, "model": "PH54-200-S500", "gear": -2.0, "zero": 500.0},
+)
+
+#: Two STS3215; the second turns the other way.
+FEETECHS = ({"id": 1}, {"id": 6, "gear": -1.0, "zero": 1500.0})
+
 CASES = {
     "ati_rdt": Case(
         driver={"host": "192.0.2.1", "measure_s": 0.05},
@@ -207,6 +216,64 @@ CASES = {
         nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 115200 baud: no such port"),
         wrong=(({"unit": 10}, r"asked 3 times for its status: unit 9 does not answer"),),
         bits=0x0E,
+    ),
+    "dynamixel": Case(
+        driver={
+            "port": "/dev/ttyUSB0",
+            "axes": {
+                "joint1": {"id": 1, "model": "XM430-W350"},
+                "joint2": {"id": 7, "model": "PH54-200-S500", "gear": -2.0, "zero": 500.0},
+            },
+            "rate_hz": 50.0,
+            "answer_s": 0.1,
+        },
+        emulator={"servos": DYNAMIXELS},
+        truth=motion,
+        within=(8e-4, 4e-6, 0.013, 6e-4),
+        derived=("device.current", "device.clock", "device.played"),
+        samples=30,
+        checks=True,
+        patient={"timeout_s": 2.0},
+        nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 1000000 baud: no such port"),
+        wrong=(
+            ({"servos": (DYNAMIXELS[0], {**DYNAMIXELS[1], "id": 8})}, r"no answer from servo 7 \(joint2\)"),
+            (
+                {"servos": ({**DYNAMIXELS[0], "model": "XM540-W270"}, DYNAMIXELS[1])},
+                r"servo 1 \(joint1\) has model number 1120 \(XM540-W270\), the rig's file says XM430-W350",
+            ),
+            (
+                {"servos": ({**DYNAMIXELS[0], "mode": 1}, DYNAMIXELS[1])},
+                r"servo 1 \(joint1\) is in operating mode 1, which follows no positions",
+            ),
+        ),
+    ),
+    "feetech": Case(
+        driver={
+            "port": "/dev/ttyUSB0",
+            "axes": {"joint1": {"id": 1, "model": 777}, "joint2": {"id": 6, "gear": -1.0, "zero": 1500.0}},
+            "rate_hz": 50.0,
+            "answer_s": 0.1,
+        },
+        emulator={"servos": FEETECHS},
+        truth=motion,
+        within=(8e-4, 8e-4, 1e-3, 1e-3),
+        derived=("device.current", "device.played"),
+        samples=30,
+        checks=True,
+        patient={"timeout_s": 2.0},
+        nowhere=(NO_PORT, "cannot open /dev/ttyNONE0 at 1000000 baud: no such port"),
+        wrong=(
+            ({"servos": (FEETECHS[0], {**FEETECHS[1], "id": 5})}, r"no answer from servo 6 \(joint2\)"),
+            (
+                {"servos": ({**FEETECHS[0], "model": 2825}, FEETECHS[1])},
+                r"servo 1 \(joint1\) has model number 2825, the rig's file says 777",
+            ),
+            ({"servos": ({**FEETECHS[0], "mode": 1}, FEETECHS[1])}, r"is in mode 1, expected 0"),
+            (
+                {"servos": (FEETECHS[0], {**FEETECHS[1], "phase": 8})},
+                r"servo 6 \(joint2\) counts velocity in 50 count/s, speed_steps is 1",
+            ),
+        ),
     ),
     "ur_rtde": Case(
         driver={"host": "192.0.2.1"},
