@@ -1,6 +1,7 @@
 """Does `heft check` find what is wrong? Defects of a healthy simulated session, and healthy sessions.
 
-    python benchmarks/diagnosis.py [--rig wam7] [--only NAME ...] [--healthy 17] [--cache FOLDER] [--cost] [--verbose]
+    python benchmarks/diagnosis.py [--rig wam7] [--seed 0] [--only NAME ...] [--healthy 17] [--cache FOLDER]
+        [--cost] [--verbose]
 
 Each defect of `log_defects.py` at three severities: whether a finding names it, and, where a fix is promised, whether
 the fix of that finding gives the healthy log and robot back (positions, velocities and stamps to 1 %; torques to 15 %,
@@ -105,6 +106,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rig", choices=RIGS, default="wam7")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the session with defects, and the first of the healthy"
+    )
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--healthy", type=int, default=17, help="sessions of each rig; 0: none")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "heft-diagnosis")
@@ -119,7 +123,7 @@ def main() -> int:
 
 
 def _defects(arguments: argparse.Namespace) -> bool:
-    log, robot = healthy(arguments.rig, 0, arguments.cache)
+    log, robot = healthy(arguments.rig, arguments.seed, arguments.cache)
     usable = [one for one in DEFECTS if "wrench" not in one.name or "wrench" in log.tables]
     chosen = [one for one in usable if not arguments.only or any(word in one.name for word in arguments.only)]
     named = {severity: [] for severity in range(3)}
@@ -155,7 +159,7 @@ def _defects(arguments: argparse.Namespace) -> bool:
 def _sessions(arguments: argparse.Namespace) -> bool:
     accused = count = notes = 0
     for rig in RIGS:
-        for seed in range(arguments.healthy):
+        for seed in range(arguments.seed, arguments.seed + arguments.healthy):
             log, robot = healthy(rig, seed, arguments.cache)
             found = diagnose(log, robot)
             bad = [one for one in found if one.severity != "note"]
