@@ -25,7 +25,7 @@ from heft.identify.diagnosis.regression import Regression
 from heft.identify.diagnosis.runs import runs_of
 from heft.identify.diagnosis.smoothing import check_smoothing
 from heft.identify.diagnosis.stamps import check_stamps
-from heft.identify.diagnosis.values import check_values
+from heft.identify.diagnosis.values import check_signals, check_values
 from heft.identify.diagnosis.velocity_checks import check_velocities
 from heft.identify.diagnosis.weak_torques import (
     KINEMATICS,
@@ -37,7 +37,7 @@ from heft.identify.diagnosis.wrench_checks import check_wrench
 from heft.identify.errors import DataError, HeftError
 from heft.identify.robot import Robot
 
-__all__ = ["diagnose", "look_over"]
+__all__ = ["diagnose", "glance", "look_over"]
 
 MODEL_FREE: tuple[Callable[[Log], list[Finding]], ...] = (
     check_stamps,
@@ -45,11 +45,24 @@ MODEL_FREE: tuple[Callable[[Log], list[Finding]], ...] = (
     check_values,
     check_smoothing,
 )
+#: Of these, what can be fatal or goes into a verdict; holds, spikes and smoothing are not among it.
+GLANCE = (check_stamps, check_signals)
+
+
+def glance(log: Log, robot: Robot | None = None) -> list[Finding]:
+    """The cheapest looks, for what makes identification meaningless: stamps, signals, velocities, excitation."""
+    return _looked(log, robot, GLANCE)
 
 
 def look_over(log: Log, robot: Robot | None = None) -> list[Finding]:
-    """The cheap looks, which need no model: stamps, holds, values, velocities against positions, excitation."""
-    found = [one for check in MODEL_FREE for one in check(log)]
+    """The looks that need no model: stamps, holds, values, velocities against positions, excitation."""
+    return _looked(log, robot, MODEL_FREE)
+
+
+def _looked(
+    log: Log, robot: Robot | None, checks: tuple[Callable[[Log], list[Finding]], ...]
+) -> list[Finding]:
+    found = [one for check in checks for one in check(log)]
     units = check_velocities(log, robot)
     found += units
     return _sorted([*found, *check_excitation(corrected(log, None, units)[0], robot)])
@@ -113,8 +126,14 @@ def _computed_torques(log: Log, robot: Robot, data: Dataset, rows: Regression) -
         except (HeftError, np.linalg.LinAlgError):
             continue
         if found:
-            begun = f"in the run that begins at {run.tables['q'].t[0]:.4g} s "
-            return [replace(one, evidence=begun + one.evidence) for one in found]
+            span = float(run.tables["q"].t[0]), float(run.tables["q"].t[-1])
+            begun = f"in the run that begins at {span[0]:.4g} s "
+            return [
+                replace(
+                    one, evidence=begun + one.evidence, place=one.place and replace(one.place, span_s=span)
+                )
+                for one in found
+            ]
     return found
 
 
