@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 PROMISED = {"npz": 1e6, "parquet": 1e6, "csv": 2e5}
-CHUNK_BYTES, BLOCK_ROWS = 1 << 19, 500  # as the import has them at 1 kHz
+CHUNK_BYTES, BLOCK_ROWS = 1 << 19, 1000  # as the import has them at 1 kHz
 write = sys.stdout.write
 
 

@@ -1,7 +1,8 @@
 """What can go wrong in identification, and how it reads.
 
     HeftError
-    +-- ModelError (ValueError)      a robot model that cannot be used, or that disagrees with itself
+    +-- ConfigError
+    |   +-- ModelError               a robot model that cannot be used, or that disagrees with itself
     +-- DataError (ValueError)       motion and torque that nothing can be identified from
     +-- ParameterError (ValueError)  names or numbers that are not this robot's parameters
     +-- ProblemError (ValueError)    a question without an answer: an infeasible bound, an inconsistent prior
@@ -15,6 +16,7 @@ in the result's `warnings`, with its number and a remedy.
 
 from __future__ import annotations
 
+from heft.daq.errors import ConfigError
 from heft.drivers.errors import HeftError
 
 __all__ = [
@@ -29,8 +31,8 @@ __all__ = [
 ]
 
 
-class ModelError(HeftError, ValueError):
-    """A robot model that cannot be used, or that disagrees with itself."""
+class ModelError(ConfigError):
+    """A robot model that cannot be used, or that disagrees with itself: URDF and MJCF are configuration, as YAML is."""
 
 
 class DataError(HeftError, ValueError):

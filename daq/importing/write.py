@@ -28,7 +28,7 @@ __all__ = ["IMPORT_NOTE", "MAP_FILE", "Imported", "write_recording"]
 
 IMPORT_NOTE = "heft.import"
 MAP_FILE = "import/map.yaml"
-BLOCK_S = 0.5  # length of a Block
+BLOCK_S = 1.0  # length of a Block
 HASHED = 1 << 26  # bytes: larger files are known by their ends
 USES = {"fit": "identification", "validate": "validation", "payload": "payload"}
 

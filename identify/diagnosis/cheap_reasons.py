@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heft.daq.recording import Recording
 from heft.identify.certainty.reason import Reason
-from heft.identify.diagnosis.diagnose import look_over
+from heft.identify.diagnosis.diagnose import glance
 from heft.identify.diagnosis.finding import Finding
 from heft.identify.diagnosis.recorded_log import recorded_log
 from heft.identify.errors import HeftError
@@ -21,7 +21,7 @@ EXCITATION = frozenset(("slow_motion", "synchronous_axes", "unexcited_axis"))
 def cheap_reasons(recording: Recording, robot: Robot) -> list[Reason]:
     """What matters of it; measured velocities are not fitted, so that faults of theirs alone are left out."""
     try:
-        found = look_over(recorded_log(recording, robot), robot)
+        found = glance(recorded_log(recording, robot), robot)
     except HeftError:  # what cannot be read so was told by the fit, which reads more closely
         return []
     return [one.reason() for one in found if _matters(one)]
@@ -30,7 +30,7 @@ def cheap_reasons(recording: Recording, robot: Robot) -> list[Reason]:
 def payload_reasons(recording: Recording, robot: Robot, *, by_joints: bool) -> list[Reason]:
     """What speaks against weighing from a recording; torques count where they are weighed by (`by_joints`)."""
     try:
-        found = look_over(recorded_log(recording, robot, whole=True), robot)
+        found = glance(recorded_log(recording, robot, whole=True), robot)
     except HeftError:  # what cannot be read so is told by who weighs
         return []
     unused = () if by_joints else ("tau",)

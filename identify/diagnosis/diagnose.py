@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
+from heft.identify.bodies.arrays import Array
+from heft.identify.data import Dataset
 from heft.identify.data.white_noise import white_noise
 from heft.identify.diagnosis.aligned import dataset_of
 from heft.identify.diagnosis.disturbances import COUPLED, check_disturbances
@@ -17,11 +20,12 @@ from heft.identify.diagnosis.holds import check_holds
 from heft.identify.diagnosis.identifiability import check_identifiability
 from heft.identify.diagnosis.log import Log
 from heft.identify.diagnosis.model_checks import check_bodies
-from heft.identify.diagnosis.model_output import check_model_output
+from heft.identify.diagnosis.model_output import QUIET, check_model_output
 from heft.identify.diagnosis.regression import Regression
+from heft.identify.diagnosis.runs import runs_of
 from heft.identify.diagnosis.smoothing import check_smoothing
 from heft.identify.diagnosis.stamps import check_stamps
-from heft.identify.diagnosis.values import check_values
+from heft.identify.diagnosis.values import check_signals, check_values
 from heft.identify.diagnosis.velocity_checks import check_velocities
 from heft.identify.diagnosis.weak_torques import (
     KINEMATICS,
@@ -33,7 +37,7 @@ from heft.identify.diagnosis.wrench_checks import check_wrench
 from heft.identify.errors import DataError, HeftError
 from heft.identify.robot import Robot
 
-__all__ = ["diagnose", "look_over"]
+__all__ = ["diagnose", "glance", "look_over"]
 
 MODEL_FREE: tuple[Callable[[Log], list[Finding]], ...] = (
     check_stamps,
@@ -41,11 +45,24 @@ MODEL_FREE: tuple[Callable[[Log], list[Finding]], ...] = (
     check_values,
     check_smoothing,
 )
+#: Of these, what can be fatal or goes into a verdict; holds, spikes and smoothing are not among it.
+GLANCE = (check_stamps, check_signals)
+
+
+def glance(log: Log, robot: Robot | None = None) -> list[Finding]:
+    """The cheapest looks, for what makes identification meaningless: stamps, signals, velocities, excitation."""
+    return _looked(log, robot, GLANCE)
 
 
 def look_over(log: Log, robot: Robot | None = None) -> list[Finding]:
-    """The cheap looks, which need no model: stamps, holds, values, velocities against positions, excitation."""
-    found = [one for check in MODEL_FREE for one in check(log)]
+    """The looks that need no model: stamps, holds, values, velocities against positions, excitation."""
+    return _looked(log, robot, MODEL_FREE)
+
+
+def _looked(
+    log: Log, robot: Robot | None, checks: tuple[Callable[[Log], list[Finding]], ...]
+) -> list[Finding]:
+    found = [one for check in checks for one in check(log)]
     units = check_velocities(log, robot)
     found += units
     return _sorted([*found, *check_excitation(corrected(log, None, units)[0], robot)])
@@ -65,9 +82,10 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
         rows = Regression.of(robot, data)
     except (HeftError, np.linalg.LinAlgError) as exc:
         return _sorted([*found, *_unusable(found, exc)])
-    size = data.tau.std(axis=0)
-    noise = np.divide(white_noise(data.t, data.tau), size, out=np.full(log.n, np.nan), where=size > 0)
-    found += check_model_output(rows, noise)
+    computed = _computed_torques(log, robot, data, rows)
+    found += computed
+    if any(one.severity == "fatal" for one in computed):  # what else is odd about such torques is the model's
+        return _sorted(found)
     dead = {log.joints[j] for j in coarse_torques(rows, log)}
     doubted = any(one.place is not None and one.place.table == "dq" and one.fix is None for one in found)
     try:
@@ -94,6 +112,37 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
             del wrong[rival.where]
     found += wrong.values()
     return _sorted(_beside([], found))
+
+
+def _computed_torques(log: Log, robot: Robot, data: Dataset, rows: Regression) -> list[Finding]:
+    """`model_output` of the log or, where the torques have too little noise, of the first of its runs that shows it."""
+    noise = _noise(data)
+    found = check_model_output(rows, noise)
+    quiet = bool(np.nanmedian(np.append(noise, np.inf)) < QUIET)
+    for run in runs_of(log) if quiet and not found else ():
+        try:
+            part = dataset_of(run)
+            found = check_model_output(Regression.of(robot, part), _noise(part))
+        except (HeftError, np.linalg.LinAlgError):
+            continue
+        if found:
+            span = float(run.tables["q"].t[0]), float(run.tables["q"].t[-1])
+            begun = f"in the run that begins at {span[0]:.4g} s "
+            return [
+                replace(
+                    one, evidence=begun + one.evidence, place=one.place and replace(one.place, span_s=span)
+                )
+                for one in found
+            ]
+    return found
+
+
+def _noise(data: Dataset) -> Array:
+    """White noise of each joint's torque over its standard deviation, shape (n,); NaN where it is constant."""
+    size = data.tau.std(axis=0)
+    noise = np.full(len(size), np.nan)
+    np.divide(white_noise(data.t, data.tau), size, out=noise, where=size > 0)
+    return noise
 
 
 def _beside(known: list[Finding], found: list[Finding]) -> list[Finding]:

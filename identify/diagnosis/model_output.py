@@ -9,7 +9,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.diagnosis.finding import Finding, Place, Severity
 from heft.identify.diagnosis.regression import Regression
 
-__all__ = ["check_model_output", "friction_shares"]
+__all__ = ["QUIET", "check_model_output", "friction_shares"]
 
 GOOD = 0.03  # of the torque left: the best measurements reach this
 NO_FRICTION = 0.01  # of the torque

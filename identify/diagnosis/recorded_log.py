@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from heft.daq.recording import Recording
-from heft.daq.stamps import stamps_of
+from heft.daq.recording import Columns, Recording
+from heft.daq.stamps import Stamps, stamps_of
 from heft.drivers.stream import Role, Stream
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.measured_streams import (
@@ -37,6 +37,7 @@ def recorded_log(recording: Recording, robot: Robot | None = None, *, whole: boo
     whole   everything that was measured, whatever for
     """
     tables: dict[str, Table] = {}
+    samples = _Samples(recording)
     streams = [one for one in recording.streams.values() if one.role is Role.MEASURED]
     inside = [_ALWAYS] if whole else _inside(recording)
     if robot is not None:
@@ -47,21 +48,21 @@ def recorded_log(recording: Recording, robot: Robot | None = None, *, whole: boo
         }
         for key, source in sources.items():
             if source is not None and len(source.joints) == len(robot.joints):
-                tables[key] = _of_source(recording, source, robot, inside)
+                tables[key] = _of_source(samples, source, robot, inside)
         joints = robot.joints
     else:
-        joints, tables = _by_quantity(recording, streams, inside)
+        joints, tables = _by_quantity(samples, streams, inside)
     if "q" not in tables:
         wanted = "of any joint" if robot is None else f"of all joints ({', '.join(robot.joints)})"
         raise DataError(
             f"{recording.path}: no stream with position {wanted}; it has {', '.join(recording.streams)}"
         )
     for wrench in wrench_streams(streams)[:1]:
-        tables["wrench"] = _table(recording, wrench, list(WRENCH), WRENCH, inside)
+        tables["wrench"] = _table(samples, wrench, list(WRENCH), WRENCH, inside)
     warm = None if robot is None else temperature_stream(streams, robot)
     if warm is not None:
         names = [f"{joint}.temperature" for joint in joints]
-        tables["temperature"] = _table(recording, warm, names, joints, inside)
+        tables["temperature"] = _table(samples, warm, names, joints, inside)
     start = min(float(np.nanmin(one.t)) for one in tables.values() if np.isfinite(one.t).any())
     moved = {
         key: Table(
@@ -78,16 +79,30 @@ def _inside(recording: Recording) -> list[tuple[int, int]]:
     return marked or [_ALWAYS]
 
 
+class _Samples:
+    """Columns and stamps of streams, each read once: several quantities may be of one stream."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._read: dict[str, tuple[Columns, Stamps]] = {}
+
+    def of(self, name: str) -> tuple[Columns, Stamps]:
+        """Of the stream of this name."""
+        if name not in self._read:
+            data = self._recording.columns(name)
+            self._read[name] = data, stamps_of(data)
+        return self._read[name]
+
+
 def _table(
-    recording: Recording,
+    samples: _Samples,
     stream: Stream,
     columns: list[str],
     names: Sequence[str],
     inside: list[tuple[int, int]],
 ) -> Table:
-    data = recording.columns(stream.name)
+    data, stamps = samples.of(stream.name)
     values = np.stack([data[name] for name in columns], axis=1)
-    stamps = stamps_of(data)
     t = np.where(stamps.good, stamps.ns * 1e-9, np.nan)
     rows = _rows(data.host_ns, inside)
     host = data.host_ns[rows].astype(np.float64) * 1e-9 if stamps.fit is not None else None
@@ -101,15 +116,11 @@ def _rows(host_ns: NDArray[np.int64], inside: list[tuple[int, int]]) -> NDArray[
     return np.flatnonzero(rows)[:MOST_ROWS]
 
 
-def _of_source(
-    recording: Recording, source: JointSource, robot: Robot, inside: list[tuple[int, int]]
-) -> Table:
+def _of_source(samples: _Samples, source: JointSource, robot: Robot, inside: list[tuple[int, int]]) -> Table:
     """Of one stream; of several, at the rows of the first."""
     parts = [
         (
-            _table(
-                recording, stream, source.columns(places, robot), [robot.joints[i] for i in places], inside
-            ),
+            _table(samples, stream, source.columns(places, robot), [robot.joints[i] for i in places], inside),
             places,
         )
         for stream, places in source.parts
@@ -128,7 +139,7 @@ def _of_source(
 
 
 def _by_quantity(
-    recording: Recording, streams: list[Stream], inside: list[tuple[int, int]]
+    samples: _Samples, streams: list[Stream], inside: list[tuple[int, int]]
 ) -> tuple[tuple[str, ...], dict[str, Table]]:
     """The first stream with each quantity: positions say which joints there are."""
     tables: dict[str, Table] = {}
@@ -141,7 +152,7 @@ def _by_quantity(
             if columns and (key == "q" or len(columns) == len(joints)):
                 joints = tuple(c.of for c in columns) if key == "q" else joints
                 tables[key] = _table(
-                    recording, stream, [c.name for c in columns], [c.of for c in columns], inside
+                    samples, stream, [c.name for c in columns], [c.of for c in columns], inside
                 )
                 break
     return joints, tables

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from heft.identify.data.spikes import spikes
 from heft.identify.diagnosis.finding import Finding, Place, Severity
 from heft.identify.diagnosis.log import QUANTITIES, Log, Table
 
-__all__ = ["check_values", "lattice"]
+__all__ = ["check_signals", "check_values", "lattice"]
 
 SIGNALS = ("q", "dq", "tau", "wrench")
 ABSURD = 1e3  # times the range of the middle 98 %
@@ -25,18 +27,20 @@ CUTOFF_HZ = 5.0  # through which that is looked at
 WHITE = 1.5  # variance of means over that of white noise: below, there is no signal
 
 
+def check_signals(log: Log) -> list[Finding]:
+    """Whether there is a signal at all: garbage, and columns without any."""
+    absurd = {key: _absurd(table.values) for key in SIGNALS if (table := log.get(key)) is not None}
+    found = _garbage(log, absurd)
+    for key, table, rows in _usable(log, absurd):
+        found += _dead(log, key, table, table.values[rows])
+    return found
+
+
 def check_values(log: Log) -> list[Finding]:
     """All tables, column by column."""
-    found: list[Finding] = []
-    bad = _garbage(log)
-    found += bad
-    for key in SIGNALS:
-        table = log.get(key)
-        if table is None:
-            continue
-        rows = np.isfinite(table.values).all(axis=1) & np.isfinite(table.t) & ~_absurd(table.values)
-        if rows.sum() < FEWEST:
-            continue
+    absurd = {key: _absurd(table.values) for key in SIGNALS if (table := log.get(key)) is not None}
+    found = _garbage(log, absurd)
+    for key, table, rows in _usable(log, absurd):
         t, values = table.t[rows], table.values[rows]
         dead = _dead(log, key, table, values)
         found += dead
@@ -47,13 +51,25 @@ def check_values(log: Log) -> list[Finding]:
     return found
 
 
+def _usable(
+    log: Log, absurd: Mapping[str, NDArray[np.bool_]]
+) -> Iterator[tuple[str, Table, NDArray[np.bool_]]]:
+    """Key and table of each signal with enough rows that are numbers, and which rows these are (T,)."""
+    for key, wild in absurd.items():
+        table = log.tables[key]
+        rows = np.isfinite(table.values).all(axis=1) & np.isfinite(table.t) & ~wild
+        if rows.sum() >= FEWEST:
+            yield key, table, rows
+
+
 def _absurd(values: Array) -> NDArray[np.bool_]:
     """Rows with a number that is no measurement, or with zeros alone in the middle of others, shape (T,)."""
     finite = np.isfinite(values)
     with np.errstate(invalid="ignore"):
-        low, high = (
-            np.nanquantile(np.where(finite, values, np.nan), [0.01, 0.99], axis=0) if finite.any() else (0, 0)
-        )
+        if finite.all():
+            low, high = np.quantile(values, [0.01, 0.99], axis=0)
+        else:
+            low, high = np.nanquantile(np.where(finite, values, np.nan), [0.01, 0.99], axis=0)
         size = np.maximum(high - low, 1e-9)
         wild = np.abs(values - 0.5 * (low + high)) > ABSURD * np.maximum(size, 1e-3 * np.abs(high))
     zeros = (values == 0).all(axis=1)
@@ -61,14 +77,12 @@ def _absurd(values: Array) -> NDArray[np.bool_]:
     return np.asarray(((wild & (np.abs(values) > 1.0)).any(axis=1)) | lone)
 
 
-def _garbage(log: Log) -> list[Finding]:
+def _garbage(log: Log, absurd: Mapping[str, NDArray[np.bool_]]) -> list[Finding]:
     found = []
-    for key in SIGNALS:
-        table = log.get(key)
-        if table is None:
-            continue
+    for key, unusual in absurd.items():
+        table = log.tables[key]
         missing = ~np.isfinite(table.values).all(axis=1)
-        wild = _absurd(table.values) & ~missing
+        wild = unusual & ~missing
         if key == "wrench":
             missing &= False  # a wrench may be unknown
         count = int((missing | wild).sum())

@@ -41,8 +41,9 @@ def test_data_that_are_not_there(command: str, name: str, capsys: pytest.Capture
     assert err.count("\n") == 1
 
 
-def test_a_robot_that_is_not_there_is_configuration(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "nowhere.yaml"]) == ExitCode.USAGE
+@pytest.mark.parametrize("suffix", ["yaml", "urdf", "xml"])
+def test_a_robot_that_is_not_there_is_configuration(suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", f"nowhere.{suffix}"]) == ExitCode.USAGE
     assert "no such file" in capsys.readouterr().err
 
 

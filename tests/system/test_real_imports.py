@@ -14,26 +14,12 @@ from heft.main import main
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("HEFT_DATA", ROOT.parent / "shared" / "data"))
 ROBOTS = ROOT / "configs" / "robots"
-KR300 = """
-name: kr300
-dh_convention: modified
-dh:
-  - {alpha: 3.141592653589793, a: 0, d: -0.675}
-  - {alpha: 1.5707963267948966, a: 0.35, d: 0}
-  - {alpha: 0, a: 1.15, d: 0}
-  - {alpha: 1.5707963267948966, a: -0.041, d: -1.2}
-  - {alpha: -1.5707963267948966, a: 0, d: 0}
-  - {alpha: 1.5707963267948966, a: 0, d: 0}
-joints:
-"""
-LIMITS = "{position: [-6.28, 6.28], velocity: 3, acceleration: 10, torque: 5000}"
-
 #: File, robot, rows, columns of positions and torques, and the error on unseen motion that it must stay below.
 RECORDINGS = [
     ("panda_gaz.npz", ROBOTS / "panda.yaml", 20544, "q", "tau", 0.02),
     ("staubli_tx40.npz", ROBOTS / "tx40.yaml", 45000, "q", "tau", 0.1),
     ("kinova_gen3_chiha.npz", DATA / "kinova_gen3_chiha.urdf", 48264, "q", "tau_cur", 0.2),
-    ("kr300_weigand.npz", None, 7503, "q_motor", "tau", 0.3),
+    ("kr300_weigand.npz", ROBOTS / "kr300.yaml", 7503, "q_motor", "tau", 0.3),
     ("tiago_arm.npz", DATA / "tiago_arm.urdf", 8022, "q", "effort", 1.0),
     ("ur10_unisa_exciting.db3", DATA / "ur10_unisa.urdf", 3441, "position", "effort", 0.06),
 ]
@@ -45,7 +31,7 @@ RECORDINGS = [
 )
 def test_from_file_to_report(
     name: str,
-    robot: Path | None,
+    robot: Path,
     rows: int,
     position: str,
     torque: str,
@@ -55,9 +41,6 @@ def test_from_file_to_report(
 ) -> None:
     if not (DATA / name).is_file():
         pytest.skip(f"no {name} in {DATA}; set HEFT_DATA to the folder of the recordings")
-    if robot is None:
-        robot = tmp_path / "kr300.yaml"
-        robot.write_text(KR300 + "".join(f"  joint{k + 1}: {LIMITS}\n" for k in range(6)), encoding="utf-8")
     code = main(
         ["identify", str(DATA / name), "--robot", str(robot), "--out", str(tmp_path / "out"), "--json"]
     )

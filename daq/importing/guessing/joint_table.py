@@ -75,10 +75,17 @@ class JointTable:
         if joints:
             self.found.map["joints"] = joints
         elif self.robot.joints:
-            sizes = ", ".join(f"{one.name} ({len(one)})" for one in self.families[:6])
-            self.found.notes.append(f"the robot has {len(self.robot.joints)} joints, the file has {sizes}")
+            self.found.notes.append(
+                f"the robot has {len(self.robot.joints)} joints, the file has {self._sizes()}"
+            )
+        elif self.families:
+            self.found.notes.append(f"numbers of columns: {self._sizes()}")
         self._signal_units()
         return self.found
+
+    def _sizes(self) -> str:
+        """Names of the first families and how many columns each has."""
+        return ", ".join(f"{one.name} ({len(one)})" for one in self.families[:6])
 
     # -- which family is what -----------------------------------------------------------------------------------------
 

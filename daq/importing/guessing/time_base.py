@@ -53,8 +53,7 @@ def guess_time(table: Table) -> list[TimeGuess]:
         counter = bool(words & {"index", "id", "frame", "seq", "sequence", "count", "counter", "n", "sample"})
         unit, why = _unit(values, hints.unit)
         if not named:
-            steps = np.diff(values.astype(np.float64))
-            if hints.quantity or counter or np.ptp(steps) > 0.5 * np.median(steps):
+            if hints.quantity or counter or not _even(values):
                 continue
             why = f"rises evenly from row to row; {why}"
         score = 2.0 * named + rising - 0.5 * counter - 0.1 * bool(words & HOST)
@@ -84,6 +83,13 @@ def _rising(values: NDArray[np.float64]) -> float:
     if len(good) < max(2, 0.9 * len(values)):
         return 0.0
     return float(np.mean(np.diff(good) > 0))
+
+
+def _even(values: NDArray[np.float64]) -> bool:
+    """Whether nine of ten steps are within half of the usual one: lost samples leave time even, a motion is not."""
+    steps = np.diff(values.astype(np.float64))
+    usual = float(np.median(steps))
+    return bool(np.mean(np.abs(steps - usual) <= 0.5 * usual) >= RISING)
 
 
 def _unit(values: NDArray[np.float64], stated: str) -> tuple[str, str]:

@@ -63,7 +63,7 @@ class BagSource(Source):
                 f"{path}: its messages are defined as {exc}, not as ROS 2 does; export it as CSV from where it is from"
             ) from exc
         except Exception as exc:  # whatever a damaged bag makes its reader do
-            raise ImportFileError(f"{path}: not a whole bag of ROS 2: {_told(exc)}; record it anew") from exc
+            raise ImportFileError(f"{path}: not a whole bag of ROS 2: {_told(exc)}; {_remedy(path)}") from exc
         if not self.tables:
             told = "; ".join(self.oddities[:5]) or "it has no messages"
             raise ImportFileError(f"{path}: no topic with numbers in it: {told}")
@@ -77,7 +77,7 @@ class BagSource(Source):
             raise
         except Exception as exc:  # whatever a damaged bag makes its reader do
             raise ImportFileError(
-                f"{self.path}: cannot be read: {_told(exc)}; it is cut off or damaged"
+                f"{self.path}: cut off or damaged: {_told(exc)}; {_remedy(self.path)}"
             ) from exc
 
     def _survey(self) -> Iterator[Table]:
@@ -222,6 +222,15 @@ def _joined(batches: list[Batch]) -> Batch:
         np.concatenate([batch.received_ns for batch in batches if batch.received_ns is not None]),
         stamped,
     )
+
+
+def _remedy(path: Path) -> str:
+    """What to do about a bag that is not whole."""
+    if path.suffix == ".mcap":
+        return f"`mcap recover {path.name} -o whole.mcap` keeps what is whole, import that; or record it anew"
+    if path.suffix == ".db3":
+        return f"copy it anew, with {path.name}-wal where there is one; or record it anew"
+    return "copy its folder anew with all its files, or record it anew"
 
 
 def _told(exc: Exception) -> str:

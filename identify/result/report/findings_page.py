@@ -35,7 +35,7 @@ def write_findings(found: Sequence[Finding], path: Path, name: str, log: Log | N
 def render_findings(found: Sequence[Finding], name: str, log: Log | None = None) -> str:
     """The page as text."""
     counts = {word: sum(one.severity == word for one in found) for word in CLASSES}
-    said = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing found"
+    said = ", ".join(_counted(count, word) for word, count in counts.items() if count) or "nothing found"
     grade = CLASSES[found[0].severity] if found else "good"
     cards = "".join(_card(one, log) for one in found)
     return (
@@ -56,9 +56,20 @@ def _card(one: Finding, log: Log | None) -> str:
         fix = f"<pre><code>{text(line)}</code></pre>"
     return (
         f'<section id="{text(one.id)}"><h2>{text(one.id)} <small>{text(one.severity)}, {text(one.where)}</small></h2>'
-        f'<p>{text(one.evidence)}.</p><p class="fine">{text(one.meaning)}. <b>{text(one.remedy)}</b>.</p>{fix}'
-        f"{_figure(one, log)}</section>"
+        f"<p>{_sentence(one.evidence)}</p>"
+        f'<p class="fine">{_sentence(one.meaning)} <b>{_sentence(one.remedy)}</b></p>'
+        f"{fix}{_figure(one, log)}</section>"
     )
+
+
+def _counted(count: int, severity: str) -> str:
+    """`5 notes`, `2 serious`."""
+    return f"{count} {severity}{'s' if severity == 'note' and count > 1 else ''}"
+
+
+def _sentence(words: str) -> str:
+    """A phrase of a finding as a sentence of its own, escaped."""
+    return f"{text(words[:1].upper() + words[1:])}."
 
 
 def _figure(one: Finding, log: Log | None) -> str:

@@ -20,6 +20,7 @@ __all__ = ["AxisRange", "Line", "envelope", "plot", "ticks"]
 
 HEIGHT = 10_000  # of a plot's own coordinates: resolution of its numbers
 EDGE = 6.0  # % of the height without labels
+UNIT_AT = 0.95  # of the width: from here on the unit stands below a plot
 GAP = 4.0  # steps: a longer interval breaks the line
 
 
@@ -146,6 +147,9 @@ def _y_ticks(scale: AxisRange, unit: str, most: int) -> str:
 
 
 def _x_ticks(end: float, unit: str, least: int) -> str:
-    marks = ticks(0, end, least)
-    shown = [f'<i style="left:{100 * value / end:.2f}%"><b>{value:g}</b></i>' for value in marks]
+    """Marks below a plot; the unit stands at the end, so that a mark there has a line and no number."""
+    shown = []
+    for value in ticks(0, end, least):
+        number = f"<b>{value:g}</b>" if value < UNIT_AT * end else ""
+        shown.append(f'<i style="left:{100 * value / end:.2f}%">{number}</i>')
     return "".join(shown) + f"<em>{text(unit)}</em>"

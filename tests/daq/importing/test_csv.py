@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.guessing.time_base import guess_time
 from heft.daq.importing.readers.csv_dialect import dialect_of
 from heft.daq.importing.readers.csv_text import CsvSource
 
@@ -60,6 +61,19 @@ def test_no_header_and_no_time(motion: Any, imported: Callable[..., Any], tmp_pa
     assert found.map["rate_hz"] == pytest.approx(100.0)
     np.testing.assert_allclose(found.signal("position"), motion.q)
     np.testing.assert_allclose(found.signal("torque"), motion.tau)
+
+
+def test_no_header_and_stamps_with_gaps(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    """A column of times is known without a name, also where samples are lost; a motion one way is none."""
+    path = tmp_path / "log.txt"
+    kept = np.random.default_rng(3).random(len(motion.t)) > 0.03
+    rows = np.column_stack([motion.t, motion.q, motion.dq, motion.tau])[kept]
+    np.savetxt(path, rows, delimiter=" ")
+    found = imported(path)
+    assert found.map["time"] == {"column": "column1", "unit": "s"}
+    np.testing.assert_allclose(found.signal("position"), motion.q[kept])
+    np.savetxt(path, np.sinh(motion.t), delimiter=" ")
+    assert not guess_time(CsvSource(path).tables[0])
 
 
 def test_numpys_commented_header(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from heft.daq.errors import ConfigError, ImportFileError
+from heft.daq.importing.guessing.guess import guess, require
 from heft.daq.importing.open_file import open_file
 
 
@@ -173,3 +174,11 @@ def test_arrays_of_another_length_are_told(motion: Any, tmp_path: Path) -> None:
     path = tmp_path / "log.npz"
     path.write_bytes(damaged("torques of another length", motion))
     assert "tau has the shape (1499, 2), the others have 1500 rows" in open_file(path).oddities
+
+
+def test_columns_that_do_not_belong_to_one_arm_are_counted(motion: Any, tmp_path: Path) -> None:
+    path = tmp_path / "log.npz"
+    np.savez(path, t=motion.t, q=np.repeat(motion.q, 2, axis=1)[:, :3], tau=np.repeat(motion.tau, 2, axis=1))
+    found = guess(open_file(path).tables)
+    with pytest.raises(ImportFileError, match=r"position cannot be told \(.*: q \(3\), tau \(4\)"):
+        require(found.map, "log.npz", found.notes)

@@ -1,30 +1,22 @@
-"""Known facts of real recordings, found without being told."""
+"""Known facts of real recordings, found by `heft check` without being told."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from heft.identify.diagnosis.diagnose import diagnose
-
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from gallery import logs
+from gallery import EXHIBITS, Exhibit, checked
 from recordings import DATA
-
-FACTS = {
-    "panda": "gaps",
-    "tx40 urdf": "coupled_joints",
-    "kinova RecordTrajectory_quadratic tau_model": "model_output",
-    "kr300 at 0.8 ms": "rate_mismatch",
-    "tiago": "dead_column",
-    "ur10": "smoothed_before_recording",
-}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FACTS)
-def test_the_known_fact_is_found(name: str) -> None:
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda one: one.name)
+def test_the_known_fact_is_found(exhibit: Exhibit, tmp_path: Path) -> None:
     if not DATA.is_dir():
         pytest.skip(f"no recordings in {DATA}; set HEFT_DATA to their folder")
-    _, log, robot = next(one for one in logs((name,)) if one[0] == name)
-    assert FACTS[name] in {one.id for one in diagnose(log, robot)}
+    findings = checked(exhibit, tmp_path)["findings"]
+    assert exhibit.fact in {one["id"] for one in findings}
+    assert (tmp_path / f"{exhibit.name}.html").is_file()
+    if exhibit.name == "tx40":
+        assert {one["severity"] for one in findings} == {"note"}

@@ -31,6 +31,67 @@ SLOW = (
 )
 
 
+#: Ids that users build on: they stay.
+STABLE = [
+    "rate_mismatch",
+    "stamps",
+    "gaps",
+    "stale_rows",
+    "slow_stream",
+    "held_samples",
+    "clock_drift",
+    "stream_delay",
+    "angle_unit",
+    "velocity_unit",
+    "torque_unit",
+    "torque_scale",
+    "torque_sign",
+    "gear_ratio",
+    "wrench_frame",
+    "wrench_sign",
+    "gravity_direction",
+    "joint_order",
+    "joint_offset",
+    "dead_column",
+    "saturation",
+    "quantisation",
+    "spikes",
+    "garbage_rows",
+    "model_output",
+    "gravity_compensated_effort",
+    "smoothed_before_recording",
+    "contact",
+    "friction_drift",
+    "bias_drift",
+    "unexcited_axis",
+    "synchronous_axes",
+    "slow_motion",
+    "unidentifiable",
+    "model_inconsistent",
+    "model_kinematics",
+]
+
+
+def test_every_stable_id_has_a_defect_and_a_line_in_the_docs() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
+    assert set(STABLE) <= {id_ for one in DEFECTS for id_ in one.ids}
+    assert [id_ for id_ in STABLE if f"`{id_}`" not in page] == []
+
+
+def test_computed_torques_are_found_in_one_run_of_several(healthy: Log, wam7: Robot) -> None:
+    """A second run without any torque must not hide that those of the first were computed."""
+    (defect,) = (one for one in DEFECTS if one.name == "torques of a model")
+    log, _ = defect.make(healthy, wam7, 2, np.random.default_rng(0))
+    start = float(log.tables["q"].t[len(log.tables["q"]) // 2])
+    tables = {}
+    for key, one in log.tables.items():
+        later = one.t >= start
+        values = np.where(later[:, None], 0.0, one.values) if key == "tau" else one.values
+        tables[key] = replace(one, t=one.t + 5.0 * later, values=values)
+    two = replace(log, tables=tables, breaks=(start + 4.0,))
+    assert {one.id for one in diagnose(two, wam7)} >= {"model_output"}
+
+
 def test_a_healthy_log_has_nothing_serious(healthy: Log, wam7: Robot) -> None:
     assert [one for one in diagnose(healthy, wam7) if one.severity != "note"] == []
 
