@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.compiled import compiled
 from heft.identify.certainty.reason import Reason, Severity
 from heft.identify.data import Survey
 from heft.identify.data.rows import within
@@ -19,6 +20,7 @@ __all__ = ["data_faults"]
 CHUNK = 65536  # samples at a time: data may be on disk
 FEWEST, SHARE = 20, 0.002  # samples at the very largest value, and of all, before they are called clipped
 STEEP = 4.0  # times as many at the largest value as just below it; the peak of a sine has 2.4 times
+AT_END = 1e-9  # of that range: rounding
 BAND = 0.02  # of a joint's range of torque: just below
 MOST_CLIPPED = 0.1  # of the samples
 REPEATED = 0.25  # of the samples equal to the one before
@@ -74,47 +76,76 @@ class _Look:
         n, same, moving = one.data.joints, 0, 0
         top, bottom, quantum = np.full(n, -np.inf), np.full(n, np.inf), np.full(n, np.inf)
         for tau, rest, q in _chunks(one):
-            rows = ~rest[1:].all(axis=1)
-            moving += int(rows.sum())
-            for j in range(n):
-                column, resting = tau[j], rest[:, j]
-                steps = np.abs(np.diff(column))
-                rows &= steps == 0
-                steps[steps == 0] = np.inf
-                quantum[j] = min(quantum[j], steps.min(initial=np.inf))
-                active = column[~resting] if resting.any() else column
-                top[j] = max(top[j], active.max(initial=-np.inf))
-                bottom[j] = min(bottom[j], active.min(initial=np.inf))
-            at = np.flatnonzero(rows)
-            same += int((q[at + 1] == q[at]).all(axis=1).sum())
+            counts = _extremes(tau, rest, q, top, bottom, quantum)
+            same, moving = same + counts[0], moving + counts[1]
         return cls(top, bottom, quantum, same / moving if moving else 0.0)
 
     def clipped(self, one: Survey) -> tuple[Array, Array]:
         """Share of the samples at each joint's largest or smallest torque, zero where it is not clipped; and it."""
         n, size = one.data.joints, self.top - self.bottom
-        moving = np.flatnonzero(np.isfinite(size) & (size > 0)).tolist()
         band = np.maximum(BAND * size, 1.5 * np.where(np.isfinite(self.quantum), self.quantum, 0.0))
         at_end, near = np.zeros((2, n)), np.zeros((2, n))
         for tau, rest, _ in _chunks(one):
-            for j in moving:
-                for k, gap in enumerate((self.top[j] - tau[j], tau[j] - self.bottom[j])):
-                    close = np.flatnonzero(gap <= band[j])
-                    close = close[~rest[close, j]]
-                    at_end[k, j] += (gap[close] <= 1e-9 * size[j]).sum()
-                    near[k, j] += len(close)
+            _count_ends(tau, rest, self.top, self.bottom, band, at_end, near)
         found = (at_end >= max(FEWEST, SHARE * len(one.data))) & (at_end > STEEP * (near - at_end))
         share = np.where(found, at_end / len(one.data), 0.0)
         return share.max(axis=0), np.where(share[0] >= share[1], self.top, self.bottom)
 
 
 def _chunks(one: Survey) -> Iterator[tuple[Array, NDArray[np.bool_], Array]]:
-    """Torques (n, B), where a joint rests (B, n), positions (B, n); each chunk begins with the last sample before."""
+    """Torques, where a joint rests, and positions, (B, n) each; each chunk begins with the last sample before."""
     data = one.data
     for start in range(0, len(data), CHUNK):
         part = slice(max(0, start - 1), start + CHUNK)
         resting = np.stack([within(data.t[part], rest, 0.0) for rest in one.rest], axis=1)
         yield (
-            np.ascontiguousarray(data.tau[part].T, dtype=np.float64),
+            np.ascontiguousarray(data.tau[part], dtype=np.float64),
             resting,
-            np.asarray(data.q[part], dtype=np.float64),
+            np.ascontiguousarray(data.q[part], dtype=np.float64),
         )
+
+
+@compiled()
+def _extremes(
+    tau: Array, rest: NDArray[np.bool_], q: Array, top: Array, bottom: Array, quantum: Array
+) -> tuple[int, int]:
+    """Take a chunk into top, bottom and quantum (n,): samples in motion that repeat the one before, and all of them."""
+    same, moving = 0, 0
+    for i in range(tau.shape[0]):
+        repeats, moves = i > 0, False
+        for j in range(tau.shape[1]):
+            if not rest[i, j]:
+                moves = True
+                top[j] = max(top[j], tau[i, j])
+                bottom[j] = min(bottom[j], tau[i, j])
+            if i > 0:
+                step = abs(tau[i, j] - tau[i - 1, j])
+                if step > 0:
+                    quantum[j] = min(quantum[j], step)
+                repeats = repeats and step == 0 and q[i, j] == q[i - 1, j]
+        if i > 0 and moves:
+            moving += 1
+            same += repeats
+    return same, moving
+
+
+@compiled()
+def _count_ends(
+    tau: Array,
+    rest: NDArray[np.bool_],
+    top: Array,
+    bottom: Array,
+    band: Array,
+    at_end: Array,
+    near: Array,
+) -> None:
+    """Add to (2, n) how many samples in motion are at a joint's largest or smallest torque, and within `band` of it."""
+    for i in range(tau.shape[0]):
+        for j in range(tau.shape[1]):
+            size = top[j] - bottom[j]
+            if rest[i, j] or not 0 < size < np.inf:
+                continue
+            for k, gap in enumerate((top[j] - tau[i, j], tau[i, j] - bottom[j])):
+                if gap <= band[j]:
+                    near[k, j] += 1
+                    at_end[k, j] += gap <= AT_END * size

@@ -6,9 +6,11 @@ A filter is its taps, shape (2 L + 1,), applied as out[i] = sum_m taps[m] in[i +
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import factorial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import butter, savgol_coeffs
 from scipy.signal.windows import kaiser
@@ -18,7 +20,10 @@ from heft.identify.bodies.compiled import compiled
 
 __all__ = ["Differentiator", "butterworth", "central", "low_pass", "savitzky_golay"]
 
+KEPT = 64  # filters that are not designed anew: a fit asks for each of its few many times
 
+
+@lru_cache(KEPT)
 def low_pass(cutoff_hz: float, rate_hz: float, transition_hz: float, attenuation_db: float) -> Array:
     """A windowed sinc (Kaiser): half amplitude at the cut-off, gain 1 at rest.
 
@@ -31,6 +36,7 @@ def low_pass(cutoff_hz: float, rate_hz: float, transition_hz: float, attenuation
     return frozen(taps / taps.sum())
 
 
+@lru_cache(KEPT)
 def butterworth(cutoff_hz: float, rate_hz: float, order: int = 4) -> Array:
     """A Butterworth filter run forwards and backwards, as taps: gain 1 / (1 + (f / f_c)^(2 order)).
 
@@ -67,8 +73,9 @@ class Differentiator:
         size = next_fast_len(signal.shape[1], real=True)
         spectrum = rfft(signal, size, axis=1)
         count = signal.shape[1] - 2 * self.half
-        gains = np.conj(rfft(np.stack([self.value, self.first, self.second]), size, axis=1))
-        value, first, second = (irfft(spectrum * gain, size, axis=1)[:, :count] for gain in gains)
+        value, first, second = (
+            irfft(spectrum * gain, size, axis=1)[:, :count] for gain in _responses(self, size)
+        )
         return value, first, second
 
     def rates(self, signal: Array, decimation: int) -> Array:
@@ -77,6 +84,12 @@ class Differentiator:
         out = np.empty((len(rows), len(signal), 2))
         _slopes(np.ascontiguousarray(signal), self.first, self.second, decimation, out)
         return out
+
+
+@lru_cache(4)
+def _responses(filters: Differentiator, size: int) -> NDArray[np.complex128]:
+    """Of the three filters, at the frequencies of `size` samples: shape (3, size // 2 + 1)."""
+    return np.conj(rfft(np.stack([filters.value, filters.first, filters.second]), size, axis=1))
 
 
 @compiled(fastmath={"contract", "reassoc", "nsz"})

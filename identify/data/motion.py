@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.compiled import compiled
 from heft.identify.data.dataset import Dataset
 from heft.identify.data.sampling import Sampling
 from heft.identify.errors import DataError
@@ -116,15 +117,25 @@ def coarse(data: Dataset, sampling: Sampling, number: int) -> tuple[Array, float
     for start in range(0, count, CHUNK * factor):
         stop = min(count, start + CHUNK * factor)
         if piece.even:
-            part = data.turned[piece.first + start : piece.first + stop].reshape(-1, factor, data.joints)
-            whole = np.array(
-                part[:, 0], dtype=np.float64
-            )  # one sum after the other: few are fast, and as exact
-            for k in range(1, factor):
-                whole += part[:, k]
-            parts.append(whole.T / factor)
+            part = np.ascontiguousarray(
+                data.turned[piece.first + start : piece.first + stop], dtype=np.float64
+            )
+            means = np.empty((data.joints, len(part) // factor))
+            _average(part, factor, means)
+            parts.append(means)
         else:
             turned = data.turning(piece, sampling.step_s, start, stop)
             grid = data.motion(piece, sampling.step_s, start, stop)[0] if turned is None else turned
             parts.append(grid.reshape(data.joints, -1, factor).mean(axis=2))
     return np.concatenate(parts, axis=1), factor * sampling.step_s
+
+
+@compiled()
+def _average(values: Array, factor: int, means: Array) -> None:
+    """Means (n, K) of every `factor` rows of values (factor K, n)."""
+    for k in range(means.shape[1]):
+        for j in range(means.shape[0]):
+            whole = 0.0
+            for i in range(k * factor, (k + 1) * factor):
+                whole += values[i, j]
+            means[j, k] = whole / factor

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.data.filters import Differentiator, butterworth, central, low_pass, savitzky_golay
+from heft.identify.data.filters import KEPT, Differentiator, butterworth, central, low_pass, savitzky_golay
 from heft.identify.errors import DataError
 
 __all__ = ["Derivative", "Processing", "Window"]
@@ -96,6 +97,7 @@ class Processing:
         rows = whole[(len(taps) - 1) % step :: step]
         return max(float(rows.sum() / whole[len(taps) - 1]), 1.0)
 
+    @lru_cache(KEPT)  # noqa: B019  a value, equal ones are the same to it
     def differentiator(self, rate_hz: float) -> Differentiator:
         """Smoothed positions and their derivatives."""
         if self.derivative == "savitzky_golay":

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
@@ -119,15 +119,14 @@ def link_sizes(layout: Layout, extents: Mapping[str, Box], prior: Array | None) 
 
 
 @dataclass(frozen=True)
-class Problem:
-    """An estimation problem; checks itself when it is made.
+class _Posed:
+    """What is asked, and all that follows from it; checks itself when it is made.
 
     `prior` are standard parameters, shape (p,), or None where nothing is known; the truth is within `spread` of
     them. `boxes` are the links' bounding boxes [m] in their own frames, as bounds; `extents` say how large links are,
     also where no bound is meant (default: the boxes). `weighting` is `joint` (weights by each joint's own residual),
     `none`, or the weights themselves, shape (n_joints,). `carried` is what a wrist sensor says about a part of a link.
-    `inflation` is the variance of what rows tell over that of independent ones: residuals that resemble their
-    neighbours tell less. `declared` is what the robot's file knows exactly, `own` what the user demands beyond it.
+    `declared` is what the robot's file knows exactly, `own` what the user demands beyond it.
     """
 
     information: Information
@@ -139,10 +138,8 @@ class Problem:
     extents: Mapping[str, Box] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=Bounds)
     weighting: Weighting | Array = "joint"
-    reweight: Reweighter | None = None
     spread: PriorSpread = field(default_factory=PriorSpread)
     carried: Carried | None = None
-    inflation: float = 1.0
     declared: Equalities | None = None
     own: OwnConstraints | None = None
 
@@ -178,7 +175,7 @@ class Problem:
         bounds: Bounds | None = None,
         weighting: Weighting | Array = "joint",
         constraints: ConstraintFunction | None = None,
-    ) -> Problem:
+    ) -> Self:
         """The problem of a robot and its reduced data; arguments as of `heft.identify.fit.fit`."""
         layout, known = Layout(robot.parameter_names), prior_of(robot, prior)
         return cls(
@@ -195,16 +192,6 @@ class Problem:
             declared=declared(robot, known),
             own=None if constraints is None else own_constraints(layout, constraints),
         )
-
-    def updated(self, *, reweight: Reweighter | None, inflation: float = 1.0) -> Problem:
-        """The same problem with another `reweight` and `inflation`.
-
-        Nothing that is derived from the other fields depends on these two: what has been derived is taken over.
-        """
-        same = replace(self, reweight=reweight, inflation=inflation)
-        derived = {name for name, value in vars(type(self)).items() if isinstance(value, cached_property)}
-        vars(same).update({name: value for name, value in vars(self).items() if name in derived})
-        return same
 
     @property
     def joints(self) -> int:
@@ -227,7 +214,7 @@ class Problem:
         """Whether the user demands what only cvxpy can state."""
         return self.own is not None and not self.own.linear
 
-    def demanding(self, name: str) -> Problem:
+    def demanding(self, name: str) -> Self:
         """The same problem with one of its `demands` alone."""
         return replace(
             self,
@@ -402,3 +389,23 @@ class Problem:
         """|Y_j d - tau_j|^2 of each joint [N2 m2], shape (n,)."""
         factors = (information or self.information).factors
         return ((factors @ np.append(parameters, -1.0)) ** 2).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Problem(_Posed):
+    """An estimation problem: what is asked, and two things that only estimators ask for.
+
+    `reweight` reduces the data anew. `inflation` is the variance of what rows tell over that of independent ones:
+    residuals that resemble their neighbours tell less. Nothing that is derived from the rest can depend on these two,
+    because it is derived where they are not known.
+    """
+
+    reweight: Reweighter | None = None
+    inflation: float = 1.0
+
+    def updated(self, *, reweight: Reweighter | None, inflation: float = 1.0) -> Problem:
+        """The same problem with another `reweight` and `inflation`; what has been derived is taken over."""
+        same = replace(self, reweight=reweight, inflation=inflation)
+        derived = {name for name, value in vars(_Posed).items() if isinstance(value, cached_property)}
+        vars(same).update({name: value for name, value in vars(self).items() if name in derived})
+        return same

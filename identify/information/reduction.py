@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ class Information:
         w = np.asarray(weights, dtype=np.float64)
         if w.shape != self.rows.shape:
             raise ParameterError(f"weights of shape {w.shape} for {len(self.rows)} joints")
-        R = triangle(np.concatenate([wj * _rows(Rj) for wj, Rj in zip(w, self.factors, strict=True)]))
+        R = _stacked(self, tuple(w.tolist()))
         return R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2)
 
     def merge(self, other: Information) -> Information:
@@ -221,6 +222,13 @@ def reduce(
     if not information.rows.any():
         raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
     return information
+
+
+@lru_cache(1)  # an estimate and all that is said of it are of the same weights
+def _stacked(information: Information, weights: tuple[float, ...]) -> Array:
+    """The triangle of all joints' rows, each joint's times its weight, shape (p + 1, p + 1)."""
+    parts = [w * _rows(R) for w, R in zip(weights, information.factors, strict=True)]
+    return frozen(triangle(np.concatenate(parts)))
 
 
 def _rows(factor: Array) -> Array:

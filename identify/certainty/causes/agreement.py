@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.estimation.problem import Problem
@@ -180,14 +180,12 @@ class Agreement:
             precision[: 10 * len(width)] = np.repeat(1 / width, 10)
             A = np.diag(precision) + np.outer(row, row) + np.tensordot(weights, square, axes=1)
             factor = _factor(A)
-            inverse = cho_solve(factor, np.eye(p))
-            x = inverse @ (off * row + weights @ side)
+            x = dpotrs(factor, off * row + weights @ side)[0]
+            variance = (dtrtri(factor)[0] ** 2).sum(axis=1)  # diagonal of the inverse of A
             vector = np.concatenate([x, [1.0, -1.0]])
             left = np.maximum(vector @ grams @ vector, 0.0)
-            moments = (x**2 + np.diag(inverse))[: 10 * len(width)].reshape(-1, 10).sum(axis=1)
-            cost = SAMPLES * float(np.log(left + FLOOR**2).sum()) + 2 * float(
-                np.log(np.diag(factor[0])).sum()
-            )
+            moments = (x**2 + variance)[: 10 * len(width)].reshape(-1, 10).sum(axis=1)
+            cost = SAMPLES * float(np.log(left + FLOOR**2).sum()) + 2 * float(np.log(np.diag(factor)).sum())
             cost += float(((x**2 * precision)[self._told]).sum() + (row @ x - off) ** 2)
             cost += float((DEGREES / width + (DEGREES + 12) * np.log(width) - DEGREES).sum())
             last, width = width, (DEGREES + moments) / (DEGREES + 12)
@@ -212,15 +210,14 @@ class Agreement:
         return off, self._spread[self.known.masses].sum(axis=0) / std
 
 
-def _factor(A: Array) -> tuple[Array, bool]:
-    """Cholesky factor of a sum of squares, with as little added to its diagonal as rounding demands."""
+def _factor(A: Array) -> Array:
+    """Cholesky factor of a sum of squares, with as little added to its diagonal as rounding demands; upper triangle."""
+    factor: Array
     for share in ROUNDING:
         rounded = A.copy()
         rounded[np.diag_indices(len(A))] *= 1 + share
-        try:
-            factor: tuple[Array, bool] = cho_factor(rounded)
+        factor, failed = dpotrf(rounded)
+        if not failed:
             return factor
-        except LinAlgError:
-            continue
-    apart: tuple[Array, bool] = cho_factor(np.diag(np.diag(A)))
-    return apart
+    factor = np.diag(np.sqrt(np.diag(A)))
+    return factor

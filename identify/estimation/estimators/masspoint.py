@@ -75,7 +75,7 @@ def masspoint(
         program.quadratic(2 * sp.diags(np.r_[np.ones(p), np.full(points, weight)]))
         program.linear(-2 * weight * even, slice(p, p + points))
         program.zero(np.hstack([target.spread[links], -P]) / scales[:, None], target.best[links] / scales)
-        program.non_negative(sp.eye(points, p + points, p), np.full(points, -LEAST_POINT))
+        program.non_negative(np.eye(points, p + points, p), np.full(points, -LEAST_POINT))
         bounds.demand(program, target.spread, target.best, unit)
         return program
 

@@ -63,17 +63,21 @@ class HeldOut:
 
     def coefficients(self, choice: Sequence[int]) -> Array:
         """Of the columns chosen, by all blocks together, shape (s,)."""
-        return self._solved(list(choice)) * self.lengths[-1] / self.lengths[list(choice)]
+        pick = np.array(choice)
+        return np.asarray(self._solved(pick[None])[0] * self.lengths[-1] / self.lengths[pick])
 
-    def fitted(self, choice: Sequence[int]) -> float:
-        """The squared error that the columns chosen leave where all blocks are fitted together."""
-        pick = list(choice)
-        left = self._whole[-1, -1] - self._solved(pick) @ self._whole[pick, -1]
-        return float(max(left, 0.0) * self.lengths[-1] ** 2)
+    def fitted(self, choices: Sequence[Sequence[int]]) -> Array:
+        """The squared error that each choice of columns, all equally many, leaves where all blocks are fitted together,
+        shape (C,).
+        """
+        pick = np.array(choices)
+        left = self._whole[-1, -1] - (self._solved(pick) * self._whole[pick, -1]).sum(axis=1)
+        return np.asarray(np.maximum(left, 0.0) * self.lengths[-1] ** 2)
 
-    def _solved(self, pick: list[int]) -> Array:
-        square = self._whole[np.ix_(pick, pick)] + SINGULAR * np.eye(len(pick))
-        return np.asarray(np.linalg.solve(square, self._whole[pick, -1]))
+    def _solved(self, pick: NDArray[np.int64]) -> Array:
+        """Coefficients of columns of length 1, for choices (C, s) by all blocks together, shape (C, s)."""
+        square = self._whole[pick[:, :, None], pick[:, None, :]] + SINGULAR * np.eye(pick.shape[1])
+        return np.asarray(np.linalg.solve(square, self._whole[pick, -1][..., None])[..., 0])
 
     @cached_property
     def _whole(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -76,7 +76,7 @@ class JointSearch:
         few = [self._own, *self._changes(self._own, OCTAVES[1::2])]
         columns, index = self._columns(few)
         held = HeldOut.of(columns, self._block)
-        errors = np.array([held.fitted(one) for one in index])
+        errors = _by_size(index, held.fitted)
         return float(errors[0] - errors.min()) > 0.5 * self._price(float(errors[0]), len(few))
 
     def _better(self, friction: JointFriction) -> JointFriction | None:
@@ -97,11 +97,7 @@ class JointSearch:
         """Held-out squared errors of each block, shape (len(frictions), B), and the columns they are from."""
         columns, index = self._columns(frictions)
         held = HeldOut.of(columns, self._block)
-        errors = np.empty((len(frictions), held.blocks))
-        for size in {len(one) for one in index}:
-            same = [i for i, one in enumerate(index) if len(one) == size]
-            errors[same] = held.errors([index[i] for i in same])
-        return held, index, errors
+        return held, index, _by_size(index, held.errors)
 
     def _price(self, error: float, candidates: int) -> float:
         """The gain that the best of all candidates of an arm may have by chance (extended BIC), and a floor.
@@ -228,6 +224,14 @@ class JointSearch:
             and (name == "smoothing_velocity" or "stribeck" in self._own.terms)
         )
         return replace(friction, moved=moved, gain=float(gain) / whole, gain_std=float(std) / whole)
+
+
+def _by_size(index: Sequence[tuple[int, ...]], of: Callable[[Sequence[tuple[int, ...]]], Array]) -> Array:
+    """What `of` says of each choice of columns, in their order, where it takes choices of equally many: (C, ...)."""
+    sizes = np.array([len(one) for one in index])
+    parts = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
+    found = np.concatenate([of([index[i] for i in part.tolist()]) for part in parts])
+    return np.asarray(found[np.argsort(np.concatenate(parts))])
 
 
 def _changed_velocity(friction: JointFriction, before: JointFriction) -> str | None:

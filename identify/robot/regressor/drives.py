@@ -134,6 +134,8 @@ class Drives:
         coupled motor theta'', theta' and its tanh. Rows that no term asks for stay zero. Where a term asks for the
         temperature, v and tanh times `warmth`, T - T_0 [K] (n, T), follow: 2 n rows more, zero where it is None.
         """
+        from heft.identify.robot.regressor.elementary import tanh_of_ratio
+
         n, length = dq.shape
         plain = 1 + 5 * n + 3 * len(self.coupled)
         signals = np.zeros((plain + (2 * n if self.uses_temperature else 0), length))
@@ -141,7 +143,7 @@ class Drives:
         signals[1 : 1 + n] = dq
         tanh = signals[1 + n : 1 + 2 * n]
         if set(self.terms) - {"drive_inertia", "viscous", "offset", "viscous_temperature"}:
-            np.tanh(dq / self.smoothing_velocity[:, None], out=tanh)
+            tanh_of_ratio(dq, self.smoothing_velocity, tanh)
         if "coulomb_asymmetry" in self.terms:
             np.abs(tanh, out=signals[1 + 2 * n : 1 + 3 * n])
         if "stribeck" in self.terms:

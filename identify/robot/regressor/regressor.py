@@ -145,10 +145,13 @@ class Regressor:
 
     def _turned(self, q: Array) -> tuple[Array, Array]:
         """c and s of `Tree.coefficients`, each (n, T)."""
-        c, s = np.cos(q), np.sin(q)
+        from heft.identify.robot.regressor.elementary import cosine_sine
+
+        c, s = np.empty(q.shape), np.empty(q.shape)
+        cosine_sine(np.ascontiguousarray(q), c, s)
         slides = self.tree.prismatic
         c[slides], s[slides] = q[slides], 0.0
-        return np.ascontiguousarray(c), np.ascontiguousarray(s)
+        return c, s
 
     @cached_property
     def _fixed(self) -> tuple[Chain, Shape, Array]:
