@@ -93,6 +93,8 @@ LIVE: dict[str, Live] = {
             "axes": _axes(id=1, model="XM430-W350"),
             "return_delay_us": 0,
             "off_without_brake": LIES,
+            "watchdog_s": 0.5,
+            "catch_up": 4,
         },
         seconds=60.0,
     ),

@@ -356,13 +356,22 @@ def judge_rtde(data: bytes) -> None:
     same(struct.pack(">Bd6di", 1, *values), packages[0].payload, data)
 
 
+def _remainder(byte: int) -> int:
+    register = 0
+    for bit in range(7, -1, -1):
+        carry = (register >> 15 ^ byte >> bit) & 1
+        register = (register << 1 & 0xFFFF) ^ (0x8005 if carry else 0)
+    return register
+
+
+REMAINDERS = [_remainder(byte) for byte in range(256)]
+
+
 def crc16_forward(data: bytes) -> int:
-    """CRC-16 of Dynamixel, high bit first, from 0, bit by bit."""
+    """CRC-16 of Dynamixel, high bit first, from 0."""
     register = 0
     for byte in data:
-        for bit in range(7, -1, -1):
-            carry = (register >> 15 ^ byte >> bit) & 1
-            register = (register << 1 & 0xFFFF) ^ (0x8005 if carry else 0)
+        register = register << 8 & 0xFFFF ^ REMAINDERS[register >> 8 ^ byte]
     return register
 
 

@@ -232,6 +232,13 @@ async def test_the_return_delay_is_set_where_the_file_says_so(
         assert [servo.memory[address] for servo in stand.emulator._servos] == [10, 10]
 
 
+async def test_servos_that_are_still_booting_are_asked_again(
+    name: str, steady_clock: Callable[[], RealClock]
+) -> None:
+    async with bench(name, steady_clock(), {"boot_s": 0.25}) as stand:
+        assert stand.arm.identity.vendor in ("ROBOTIS", "Feetech")
+
+
 async def test_setpoints_beyond_what_a_servo_obeys_are_refused(
     name: str, steady_clock: Callable[[], RealClock]
 ) -> None:
