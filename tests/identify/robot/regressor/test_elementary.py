@@ -22,3 +22,12 @@ def test_tanh_is_that_of_numpy(scale: float) -> None:
     velocity, out = np.array([0.01, 0.02, 1.0]), np.empty(values.shape)
     tanh_of_ratio(values, velocity, out)
     assert np.abs(out - np.tanh(values / velocity[:, None])).max() < 3e-16
+
+
+def test_what_is_not_a_number_stays_so_and_touches_no_other_memory() -> None:
+    values = np.array([[np.nan, 0.3, -np.inf]])
+    cosine, sine, tanh = np.empty((3, *values.shape))
+    cosine_sine(values, cosine, sine)
+    tanh_of_ratio(values, np.ones(1), tanh)
+    np.testing.assert_array_equal(np.isnan([cosine, sine])[:, 0], [[True, False, True]] * 2)
+    np.testing.assert_allclose(tanh, [[np.nan, np.tanh(0.3), -1.0]], atol=3e-16)
