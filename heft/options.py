@@ -65,7 +65,7 @@ def gain_spread(text: str) -> float:
         value = -1.0
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no spread of gains; give 0 or more and below 1: 0.1 is 10 %"
+            f"{text!r} is no spread of gains; give 0 or more and below 1: 0.1 is 10 % (a standard deviation)"
         )
     return value
 

@@ -60,7 +60,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--gain-spread",
         type=gain_spread,
         metavar="S",
-        help="how far the drives' torque scales may be off: 0.1 is 10 %% (default: as the robot's file has it)",
+        help="relative standard deviation of the drives' torque scales: 0.1 is 10 %%; off by at most 10 %% is 0.06 "
+        "(default: as the robot's file has it)",
     )
     parser.add_argument(
         "--objects",

@@ -5,7 +5,8 @@ gain kappa = 1 / g (002, Eq. 5):
 
     torque = kappa * reported torque,   cov(log kappa) = s s' + diag(s^2) / 4
 
-with s (n,) the stated relative standard deviations. A stated spread does not say how much of it is common to all
+with s (n,) the stated relative standard deviations; gains that are off by at most b, and by anything within it, have
+s = b / sqrt(3). A stated spread does not say how much of it is common to all
 drives, and a payload's mass takes the common part in full, while parts of their own average out over the joints that
 carry it. Drives of one series, read by one driver, err mostly alike. So the spread counts in full as common, and half
 of it again as each joint's own: mass intervals then hold whether the true error is all common, as much common as own
@@ -34,7 +35,8 @@ def gain_spreads(spread: ArrayLike, joints: int) -> Array:
         )
     if not np.all((values >= 0) & (values < 1)):
         raise ProblemError(
-            f"gain spread {values.tolist()}: must be 0 or more and below 1; 0.1 says that torques may be 10 % off"
+            f"gain spread {values.tolist()}: must be 0 or more and below 1; 0.1 is a standard deviation of 10 %, "
+            "0.06 says that torques are at most 10 % off"
         )
     return np.broadcast_to(values, (joints,)).copy()
 
