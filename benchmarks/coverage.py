@@ -13,9 +13,8 @@ are off by up to 50 %, whose centres of mass are off by 5 cm. Exit code 1 where 
 sessions bounds are as much wider as chance is.
 
 Where the data do not decide, an interval is as wide as the stated spread. It holds the truth in 95 % of cases only if
-files are off by that spread: one that is off by less is covered always, which says nothing of the interval. So links'
-intervals that cover more than 99 % are told (`wide`) and no fault with `thin`, `heavy` and `shifted`, whose errors are
-not drawn from the spread; with `drawn` and `spread` they are one.
+files are off by that spread: one that is off by less is covered always, which says nothing of the interval. With
+`drawn` and `spread` the file's errors are drawn from the spread, with the others they are not.
 """
 
 from __future__ import annotations
@@ -227,8 +226,7 @@ def _as_peers(robot: Robot, data: Dataset, goal: np.ndarray, goals: dict[str, fl
 def tell(rig: str, outcomes: list[Outcome], file: str = "drawn") -> bool:
     """The table of one rig; True if every bound holds.
 
-    A wrong file is wrong in the same way in every session: then only the pooled share has a bound,
-    and for links only from below.
+    A wrong file is wrong in the same way in every session: then only the pooled share has a bound.
     """
     count = len(outcomes)
     chance = 3 * np.sqrt(0.05 * 0.95 / count) if count < 100 else 0.0
@@ -250,19 +248,16 @@ def tell(rig: str, outcomes: list[Outcome], file: str = "drawn") -> bool:
         far = float(np.mean([abs(check.off) > 4 for check in ours]))
         # The worst of many: below this, one quantity of a hundred such tables would be, if each covers 90 %.
         least = 0.85 if count >= 100 else float(binom.ppf(0.01 / len(names), count, 0.9)) / count
-        wide = inside > 0.99 + chance / 2
-        ok = 0.9 - chance / 2 <= inside and (
+        ok = 0.9 - chance / 2 <= inside <= 0.99 + chance / 2 and (
             file != "drawn" or (share[worst] >= least and far <= 0.01 + chance / 10)
         )
-        ok &= not wide or (group == LINKS and file in FILES)
-        verdict = ("wide" if wide else "ok") if ok else "MISSED"
         good &= ok
         peers = "-"
         if theirs:
             peers = f"{100 * np.mean([c.inside for c in theirs]):.0f} %, {_rms(theirs):.1f}"
         write(
             f"{group:<18} {100 * inside:>13.1f} % {_rms(ours):>7.2f} {worst.split(' ')[0]:>24} "
-            f"{100 * share[worst]:>7.0f} % {100 * far:>13.2f} %   {peers:<20} {verdict}\n"
+            f"{100 * share[worst]:>7.0f} % {100 * far:>13.2f} %   {peers:<20} {'ok' if ok else 'MISSED'}\n"
         )
     _tell_links([check for outcome in outcomes for check in outcome.ours if check.group == LINKS])
     floor = float(np.sqrt(np.mean(np.array([outcome.floor for outcome in outcomes]) ** 2)))
