@@ -21,7 +21,6 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.mass_distribution import CENTRE, MassDistribution, symmetric
 from heft.identify.bodies.pseudo_inertia import from_pseudo_inertia
 from heft.identify.errors import ProblemError, SolverError
-from heft.identify.estimation.constrained.contradicted import credible_weights
 from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, broken_bounds
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.estimate import Estimate
@@ -42,7 +41,6 @@ MOST_STEPS = 500
 def manifold(problem: Problem) -> Estimate:
     """Consistent parameters by search on the manifold. Bounds on masses and centres are not enforced."""
     weights = weights_of(problem)
-    weights = credible_weights(problem, Target.of(problem, weights), weights)
     parameters, facts = on_manifold(problem, weights)
     ignored = tuple(
         f"manifold does not enforce bounds, and {what}; use sdp"

@@ -12,7 +12,6 @@ from heft.identify.bodies.cone import ConeProgram, svec
 from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS, pseudo_inertia, transform_matrix
 from heft.identify.errors import ProblemError, SolverError
 from heft.identify.estimation.constrained.blame import InfeasibleProblemError, blamed
-from heft.identify.estimation.constrained.contradicted import credible_weights
 from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, FeasibleSet, Margin
 from heft.identify.estimation.constrained.second_opinion import differing, opinions
 from heft.identify.estimation.constrained.solve import Program, solve
@@ -44,9 +43,6 @@ def sdp(
                    prior only where every fit is alike
     second_opinion solve it through cvxpy, too, and compare
 
-    Joints whose own bounds the data contradict count for less (`credible_weights`); not with `prior_weight` 0, where
-    all count by their residuals alone.
-
     Without a prior the most compact robot is taken among those that fit alike. Constraints of one's own
     that are no linear equalities are solved through cvxpy.
     """
@@ -57,11 +53,7 @@ def sdp(
     weights = weights_of(problem)
     feasible = FeasibleSet(problem, Margin(margin))
     divergence = prior_weight if prior == "logdet" else 0.0
-    beside = BESIDE if divergence else prior_weight
-    target = Target.of(problem, weights, beside)
-    credible = credible_weights(problem, target, weights) if prior_weight else weights
-    if np.any(credible < weights):
-        weights, target = credible, Target.of(problem, credible, beside)
+    target = Target.of(problem, weights, BESIDE if divergence else prior_weight)
 
     def modelled(target: Target, unit: float) -> Program:
         from heft.identify.estimation.constrained.modelled import ModelledProgram  # imports cvxpy
