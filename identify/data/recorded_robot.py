@@ -13,7 +13,7 @@ from heft.daq.config.session import load_identify
 from heft.daq.errors import RecordingError
 from heft.daq.recording import Recording
 from heft.daq.temporary import temporary_folder
-from heft.identify.errors import DataError, ModelError
+from heft.identify.errors import DataError
 from heft.identify.robot import Robot
 
 __all__ = ["ROBOT_FILE", "ROBOT_JSON", "recorded_settings", "robot_of"]
@@ -30,7 +30,7 @@ MOST_ROBOT = 1 << 26  # bytes of a robot with its model's text
 def robot_of(recording: Recording, robot: Robot | None = None) -> Robot:
     """The robot to read a recording as: `robot`, or the one inside it where that is None.
 
-    `robot` goes before what is inside, which need not even be readable then. `ModelError` where it goes by another
+    `robot` goes before what is inside, which need not even be readable then. `DataError` where it goes by another
     name than the one inside: joints of many arms are called alike.
     """
     if ROBOT_FILE not in recording.attachments:
@@ -40,7 +40,7 @@ def robot_of(recording: Recording, robot: Robot | None = None) -> Robot:
             return Robot.from_config(load_robot(_unpacked(recording, folder)))
     own = _robot_file(recording).get("name", robot.name)
     if own != robot.name:
-        raise ModelError(
+        raise DataError(
             f"{recording.path}: recorded on robot {own!r}, but is to be read as {robot.name!r}; use recordings "
             "and files of one robot, or give both the same `name`"
         )

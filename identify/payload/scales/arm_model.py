@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.drive_gain import gain_covariance, gain_spreads
-from heft.identify.errors import ModelError
+from heft.identify.errors import DataError
 from heft.identify.robot import Robot
 from heft.identify.robot.base import base_parameters
 
@@ -70,7 +70,7 @@ class ArmModel:
 
         result = load(path)
         if result.layout.names != robot.parameter_names:
-            raise ModelError(
+            raise DataError(
                 f"{path}: parameters of {result.robot.name}, but the robot here is {robot.name} with others; "
                 "give the result of the same robot"
             )
@@ -79,9 +79,9 @@ class ArmModel:
 
 
 def require_gains(path: Path, result: Result, robot: Robot) -> None:
-    """`ModelError` where the arm was identified with other gains than the robot has here."""
+    """`DataError` where the arm was identified with other gains than the robot has here."""
     if not np.allclose(result.robot.gain, robot.gain, rtol=1e-6):
-        raise ModelError(
+        raise DataError(
             f"{path}: identified with gains {result.robot.gain.tolist()}, but the robot here has "
             f"{robot.gain.tolist()}; identify the bare arm anew"
         )

@@ -13,7 +13,7 @@ import pytest
 from heft.daq.recording import Recording, Segment
 from heft.identify.data import from_recording
 from heft.identify.data.from_recording import datasets_of, sections
-from heft.identify.errors import DataError, ModelError, ResultError
+from heft.identify.errors import DataError, ResultError
 from heft.identify.fit import identify_recordings
 from heft.identify.result.comparison import data_of
 from heft.identify.result.reproduction import differences, reproduce
@@ -99,7 +99,7 @@ def test_a_robot_of_another_name_is_refused(recorded: Path, robot: Robot) -> Non
     """Joints of many arms are called alike: the numbers would be those of no arm."""
     other = replace(robot, name="another")
     with pytest.raises(
-        ModelError, match=rf"recorded on robot '{robot.name}', but is to be read as 'another'; use"
+        DataError, match=rf"recorded on robot '{robot.name}', but is to be read as 'another'; use"
     ):
         identify_recordings([Recording.open(recorded)], robot=other)
 
