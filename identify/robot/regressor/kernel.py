@@ -26,7 +26,9 @@ __all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion", "link_rotation"
 LANES = 64
 Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
 Shape = tuple[Ints, Ints, Ints, Array, Ints]  # pairs, starts, terms, weights, row_starts: see `RowLayout`
-_compiled = compiled(fastmath={"contract", "reassoc", "nsz"})
+# Inlined, each into its callers: of a function that stands in several compiled modules one copy runs, and which one
+# depends on whether they come from the cache; copies may round differently.
+_compiled = compiled(fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
 
 
 @_compiled

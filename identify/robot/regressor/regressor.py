@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.parameters import parameter_names
 from heft.identify.errors import ParameterError
 from heft.identify.robot.regressor.drives import Drives
@@ -80,7 +80,7 @@ class Regressor:
         forces = np.zeros_like(position) if torque is None else self._samples("torque", torque)
         out = np.zeros((position.shape[1], self.layout.width))
         warm = None if warmth is None else self._samples("warmth", warmth)
-        self.decimate(position, velocity, acceleration, forces, np.ones(1), 1, 0, out, warm)
+        self.decimate(position, velocity, acceleration, forces, frozen([1.0]), 1, 0, out, warm)
         return out
 
     def torque(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, parameters: ArrayLike) -> Array:
