@@ -35,6 +35,7 @@ def rig_without(folder: Path, device: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("device", "said"), [("gripper", "nothing would ever be weighed"), ("wrist", "a wrist's wrench")]
 )
@@ -45,6 +46,7 @@ def test_a_rig_that_cannot_weigh(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_arming_a_rig_whose_gripper_tells_nothing_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +101,7 @@ def test_an_output_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureF
     assert "give a folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_recording_that_cannot_be_begun_ends_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +148,7 @@ def test_a_signal_while_it_prepares(
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "code"), [("sessions/pick_and_weigh.yaml", 3), ("rigs/sim_wam7.yaml", 0)])
 def test_a_signal_while_it_connects(
     tmp_path: Path,

@@ -101,6 +101,7 @@ def heft_run(folder: Path, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment)
 
 
+@pytest.mark.slow
 def test_on_a_terminal(tmp_path: Path) -> None:
     master, slave = os.openpty()
     process = heft_run(tmp_path, slave, slave)
@@ -126,6 +127,7 @@ def test_on_a_terminal(tmp_path: Path) -> None:
     assert text.rstrip().endswith("lost 0")  # the summary stays, the picture goes
 
 
+@pytest.mark.slow
 def test_in_a_pipe(tmp_path: Path) -> None:
     process = heft_run(tmp_path, subprocess.PIPE, subprocess.PIPE)
     out, err = process.communicate(timeout=60)

@@ -62,6 +62,7 @@ def test_a_run_that_is_refused_later_leaves_no_folder(bench: Bench) -> None:
     assert not run.folder.exists()
 
 
+@pytest.mark.slow
 def test_a_second_run_is_refused_and_does_not_rob_the_first(
     bench: Bench, start: Callable[..., Process]
 ) -> None:
@@ -100,6 +101,7 @@ def test_two_runs_that_begin_in_the_same_second_have_folders_of_their_own(
     assert [path.name for path in Path("sessions").iterdir()] == [second.path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["deleted", "moved"])
 def test_a_folder_that_vanishes_in_mid_session_is_told(
     bench: Bench, start: Callable[..., Process], how: str

@@ -171,6 +171,7 @@ def test_it_prints(browser: str, folder: Path, tmp_path: Path) -> None:
     assert 4 <= len(re.findall(rb"/Type\s*/Page\b", data)) <= 20
 
 
+@pytest.mark.slow
 def test_identify_writes_it_again_with_figures(folder: Path, tmp_path: Path, capsys: Any) -> None:
     (file,) = folder.glob("*.mcap")
     assert main(["identify", str(file), "--out", str(tmp_path), "--figures", "--json"]) == 0

@@ -54,6 +54,7 @@ def block_channels(run: Run) -> dict[str, str]:
     return {topic: digest.hexdigest() for topic, digest in hashes.items()}
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_recording_under_load_and_in_another_process(
     bench: Bench, start: Callable[..., Process], quiet: Run
 ) -> None:

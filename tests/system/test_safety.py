@@ -344,6 +344,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow(bench: Bench) -> None:
     """A real refusal by the kernel, in a process of its own; what was written before is there and reads back."""
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] in (resource.RLIM_INFINITY, -1)

@@ -96,7 +96,8 @@ def test_twice_while_a_command_runs() -> None:
     check(process, signal.SIGINT)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", SIGNALS[:1])
 def test_while_the_report_is_written(bench: Bench, number: signal.Signals) -> None:
     """The session is done and recorded: that is told, and that it was not identified."""
     arguments, out = bench.command()
@@ -130,6 +131,7 @@ def test_while_the_report_is_written(bench: Bench, number: signal.Signals) -> No
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_twice_in_mid_session(bench: Bench, start: Callable[..., Process]) -> None:
     bench.fourier(30.0)
     process = start(speed="2")

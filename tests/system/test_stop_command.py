@@ -46,6 +46,7 @@ def moving(bench: Bench, start: Callable[..., Process], **options: Any) -> Proce
     return process
 
 
+@pytest.mark.slow
 def test_a_session_in_mid_motion(bench: Bench, start: Callable[..., Process]) -> None:
     process = moving(bench, start)
     stop = heft("stop", "--json")
@@ -67,6 +68,7 @@ def test_a_session_in_mid_motion(bench: Bench, start: Callable[..., Process]) ->
     assert again.stdout == "no session of this user is running on this host\n"
 
 
+@pytest.mark.slow
 def test_of_two_sessions_the_one_that_is_named(bench: Bench, start: Callable[..., Process]) -> None:
     """Both have one name: the process tells them apart."""
     bench.session["steps"] = [{"name": "rest", "wait": 30.0}]
@@ -89,6 +91,7 @@ def test_of_two_sessions_the_one_that_is_named(bench: Bench, start: Callable[...
     assert one.finish().code == 3
 
 
+@pytest.mark.slow
 def test_a_rig_that_stands_by(tmp_path: Path) -> None:
     """As on Ctrl-C while nothing moves: it is done."""
     rig = str(CONFIGS / "rigs" / "sim_wam7.yaml")

@@ -89,11 +89,9 @@ def check_at_rest(recording: Recording) -> None:
 @pytest.mark.parametrize(
     ("number", "speed"),
     [
-        (signal.SIGTERM, SLOWLY),
         (signal.SIGTERM, "max"),
-        (signal.SIGINT, SLOWLY),
-        (signal.SIGINT, "max"),
-        (signal.SIGHUP, "max"),  # the terminal was closed
+        pytest.param(signal.SIGINT, SLOWLY, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, "max", marks=pytest.mark.slow),  # the terminal was closed
         pytest.param(signal.SIGTERM, "1", marks=ALONE),
     ],
 )
@@ -111,6 +109,7 @@ def test_a_signal_in_mid_motion(
     check_stopped(process.finish(), f"{number.name} received")
 
 
+@pytest.mark.slow
 def test_of_a_session_that_was_aborted_nothing_is_missing(
     bench: Bench, start: Callable[..., Process]
 ) -> None:

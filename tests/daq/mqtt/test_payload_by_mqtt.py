@@ -169,6 +169,7 @@ async def serve(
     return service, link, states
 
 
+@pytest.mark.slow
 async def test_picked_and_released_by_events_through_a_broker_that_restarts(broker, tmp_path, capsys) -> None:
     async def work(cell: Cell) -> None:
         gripper = cell.gripper
@@ -311,6 +312,7 @@ async def test_the_wrist_moves_where_the_gripper_itself_tells_of_a_pickup_until_
         assert schema_faults(facts) == []
 
 
+@pytest.mark.slow
 async def test_an_event_moves_nothing_with_a_weight_or_without_and_a_weight_that_goes_is_a_drop(
     broker, tmp_path
 ) -> None:

@@ -88,6 +88,7 @@ def run(folder: Path, seconds: float, actions: Mapping[float, str]) -> tuple[Ope
     return operator, asyncio.run(play())
 
 
+@pytest.mark.slow
 def test_a_pause_is_at_rest_on_the_path_and_goes_on(tmp_path: Path) -> None:
     operator, outcome = run(tmp_path, 5.0, {2.0: "pause", 6.0: "resume"})
     assert str(outcome.state) == "done", outcome.reason

@@ -131,6 +131,7 @@ async def test_a_motion_that_leaves_a_limit_is_refused() -> None:
     assert "moving" not in witness.states
 
 
+@pytest.mark.slow
 async def test_motions_one_after_the_other_with_a_load_begin_where_the_drives_hold_the_arm() -> None:
     """Not where a new load has pulled it for the moment: that would be a jerk."""
 
