@@ -61,7 +61,9 @@ def assemble(
     base, uncertainty = problem.base, assessment.uncertainty
     factor, _, _ = problem.stacked(np.ones(problem.joints))
     condition_number = base.condition_number(factor)
-    error = RelativeError.of(problem.information, estimate.parameters, data.robot.tree.prismatic)
+    error = RelativeError.of(
+        problem.information, estimate.parameters, data.robot.force_rows, len(data.robot.joints)
+    )
     essential = estimate.essential
     if not essential:
         optimum = (estimate.least_squares, estimate.spread) if estimate.information is None else None

@@ -163,7 +163,9 @@ class Result(IdentifiedModel):
         information = self._reduced(several[0])
         for one in several[1:]:
             information = information.merge(self._reduced(one))
-        return RelativeError.of(information, self.parameters.values, self.robot.tree.prismatic)
+        return RelativeError.of(
+            information, self.parameters.values, self.robot.force_rows, len(self.robot.joints)
+        )
 
     def delay_of(self, data: Dataset) -> float:
         """Delay of the torques of `data` against positions [s]: as estimated for that stream, 0 for another."""
@@ -308,13 +310,14 @@ class Result(IdentifiedModel):
     def _check_shapes(self) -> None:
         """ValueError where arrays do not have the sizes that robot and parameters give them."""
         n, p, bases = len(self.robot.joints), len(self.layout), len(self.base.names)
+        rows = len(self.robot.rows)
         if self.layout.names != self.robot.parameter_names:
             raise ValueError("the parameters are not those of its robot")
         limits = self.robot.limits
         assert limits is not None
         sizes: dict[str, tuple[Array | NDArray[np.int64] | None, tuple[int, ...]]] = {
             "prior": (self.prior, (p,)),
-            "weights": (self.weights, (n,)),
+            "weights": (self.weights, (rows,)),
             "base.values": (self.base.values, (bases,)),
             "base.matrix": (self.base.matrix, (bases, p)),
             "base.covariance": (self.base.covariance, (bases, bases)),
@@ -334,14 +337,14 @@ class Result(IdentifiedModel):
         for name, error in (("fit", self.fit), ("validation", self.validation)):
             if error is not None:
                 sizes |= {
-                    f"{name}.{key}": (getattr(error, key), (n,)) for key in ("per_joint", "rms", "rows")
+                    f"{name}.{key}": (getattr(error, key), (rows,)) for key in ("per_joint", "rms", "rows")
                 }
         for name, (array, shape) in sizes.items():
             if array is not None and array.shape != shape:
                 raise ValueError(f"{name}: {array.shape} numbers, must be {shape}")
         if not 0 <= self.rank <= bases:
             raise ValueError(f"rank {self.rank}, must be 0 to {bases}")
-        if unknown := {link for link, _ in self.robot.frames.values()} - set(self.robot.links):
+        if unknown := {link for link, _ in self.robot.frames.values()} - {*self.robot.links, ""}:
             raise ValueError(f"a frame on {min(unknown)}, which is no link")
 
 
