@@ -17,10 +17,12 @@ from heft.drivers.model_xml import model_root, read_model_text
 
 __all__ = [
     "DhRow",
+    "ImuConfig",
     "JointConfig",
     "LinkConfig",
     "PriorSpreadConfig",
     "RobotConfig",
+    "WrenchSensorConfig",
     "load_robot",
     "travel_path",
 ]
@@ -119,6 +121,27 @@ class PriorSpreadConfig(Model):
     )
 
 
+class WrenchSensorConfig(Model):
+    """A six-axis force/torque sensor somewhere in the robot, by the name of the device that yields it.
+
+    frame      site or body of the model in whose frame it measures
+    carries    what its force holds: all that lies `beyond` it, or the whole robot (`base`: a plate under a fixed arm)
+    contact    it stands between the robot and something else (a crane, the floor): an external wrench on its body
+    reaction   it reports what its load exerts on it, not what it exerts on its load
+    """
+
+    frame: Name
+    carries: Literal["beyond", "base"] = "beyond"
+    contact: bool = False
+    reaction: bool = False
+
+
+class ImuConfig(Model):
+    """Gyroscope and accelerometer, by the name of the device: the site or body in whose frame it measures."""
+
+    frame: Name
+
+
 class ExcitationConfig(Model):
     """What a designed motion may use of this robot, beside its limits.
 
@@ -136,14 +159,15 @@ class RobotConfig(Model):
     """`model` (an MJCF or URDF file beside this one) or `dh`; joints in the order of the model, by its names.
 
     `hand` is the body that a grasped object becomes part of, `flange` the site or frame that payloads are reported
-    in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
-    (fingers). `terms` are the joint terms that are identified; with `friction: auto` further friction terms and the
-    velocities of friction are chosen from the data where they predict better, with `file` all is as said here.
-    `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the gear: theta = C q, joint
-    torque = C' motor torque; a drive then moves and measures a motor, which is called after its joint
-    (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says how far
-    all of this may be off, `constraints` what is known exactly, `scene` what stands around it, `excitation` what a
-    designed motion may use.
+    in, `sensor` the site of the wrist F/T sensor; `wrench_sensors` and `imu` are others, by the names of their
+    devices. With `base: free` the root body moves freely (in MJCF it has a free joint). `locked` are joints that the
+    identification model holds still (fingers). `terms` are the joint terms that are identified; with `friction: auto`
+    further friction terms and the velocities of friction are chosen from the data where they predict better, with
+    `file` all is as said here. `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the
+    gear: theta = C q, joint torque = C' motor torque; a drive then moves and measures a motor, which is called after
+    its joint (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread`
+    says how far all of this may be off, `constraints` what is known exactly, `scene` what stands around it,
+    `excitation` what a designed motion may use.
     """
 
     path: Path
@@ -156,6 +180,9 @@ class RobotConfig(Model):
     links: dict[Name, LinkConfig] = Field(default_factory=dict)
     flange: str | None = None
     sensor: str | None = None
+    wrench_sensors: dict[Name, WrenchSensorConfig] = Field(default_factory=dict)
+    imu: dict[Name, ImuConfig] = Field(default_factory=dict)
+    base: Literal["fixed", "free"] = "fixed"
     hand: str | None = None
     locked: tuple[str, ...] = ()
     terms: tuple[JointTerm, ...] = ("drive_inertia", "viscous", "coulomb", "offset")
