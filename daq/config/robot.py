@@ -30,7 +30,7 @@ __all__ = [
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
-MOST_JOINTS = 64  # tables over pairs of joints stay small
+MOST_JOINTS = 100  # tables over pairs of joints stay small
 JointTerm = Literal[
     "drive_inertia",
     "viscous",
@@ -122,24 +122,25 @@ class PriorSpreadConfig(Model):
 
 
 class WrenchSensorConfig(Model):
-    """A six-axis force/torque sensor somewhere in the robot, by the name of the device that yields it.
+    """A six-axis force/torque sensor at a site or body of the model (docs/large-robots.md).
 
-    frame      site or body of the model in whose frame it measures
-    carries    what its force holds: all that lies `beyond` it, or the whole robot (`base`: a plate under a fixed arm)
-    contact    it stands between the robot and something else (a crane, the floor): an external wrench on its body
-    reaction   it reports what its load exerts on it, not what it exerts on its load
+    `carries: beyond`: it sits between the body of its frame and the one that this is on, and measures what lies beyond;
+    `base`, or `contact: true`: it carries or touches the robot from outside. `bias`: standard deviations of what it
+    reads at no load [N, N m]; None: anything.
     """
 
-    frame: Name
+    frame: str
     carries: Literal["beyond", "base"] = "beyond"
     contact: bool = False
     reaction: bool = False
+    delay_s: float = 0.0
+    bias: tuple[Positive, Positive] | None = None
 
 
 class ImuConfig(Model):
-    """Gyroscope and accelerometer, by the name of the device: the site or body in whose frame it measures."""
+    """A gyroscope with accelerometer at a site or body of the model."""
 
-    frame: Name
+    frame: str
 
 
 class ExcitationConfig(Model):
@@ -159,15 +160,15 @@ class RobotConfig(Model):
     """`model` (an MJCF or URDF file beside this one) or `dh`; joints in the order of the model, by its names.
 
     `hand` is the body that a grasped object becomes part of, `flange` the site or frame that payloads are reported
-    in, `sensor` the site of the wrist F/T sensor; `wrench_sensors` and `imu` are others, by the names of their
-    devices. With `base: free` the root body moves freely (in MJCF it has a free joint). `locked` are joints that the
-    identification model holds still (fingers). `terms` are the joint terms that are identified; with `friction: auto`
-    further friction terms and the velocities of friction are chosen from the data where they predict better, with
-    `file` all is as said here. `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the
-    gear: theta = C q, joint torque = C' motor torque; a drive then moves and measures a motor, which is called after
-    its joint (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread`
-    says how far all of this may be off, `constraints` what is known exactly, `scene` what stands around it,
-    `excitation` what a designed motion may use.
+    in, `sensor` the site of the wrist F/T sensor; `locked` are joints that the identification model holds still
+    (fingers). `terms` are the joint terms that are identified; with `friction: auto` further friction terms and the
+    velocities of friction are chosen from the data where they predict better, with `file` all is as said here.
+    `coupling` (n, n) maps joint to motor coordinates, both on the joint's side of the gear: theta = C q, joint
+    torque = C' motor torque; a drive then moves and measures a motor, which is called after its joint
+    (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says how far
+    all of this may be off, `constraints` what is known exactly, `scene` what stands around it, `excitation` what a
+    designed motion may use. With `base: free` the root body moves freely. `wrench_sensors` and `imu` say, by the names of
+    the devices, where six-axis sensors and inertial sensors sit.
     """
 
     path: Path
@@ -175,6 +176,7 @@ class RobotConfig(Model):
     model: Path | None = None
     dh: Annotated[tuple[DhRow, ...], Field(min_length=1, max_length=MOST_JOINTS)] | None = None
     dh_convention: Literal["standard", "modified"] = "standard"
+    base: Literal["fixed", "free"] = "fixed"
     gravity: Vector3 = (0.0, 0.0, -9.81)
     joints: Annotated[dict[Name, JointConfig], Field(min_length=1, max_length=MOST_JOINTS)]
     links: dict[Name, LinkConfig] = Field(default_factory=dict)
@@ -182,7 +184,6 @@ class RobotConfig(Model):
     sensor: str | None = None
     wrench_sensors: dict[Name, WrenchSensorConfig] = Field(default_factory=dict)
     imu: dict[Name, ImuConfig] = Field(default_factory=dict)
-    base: Literal["fixed", "free"] = "fixed"
     hand: str | None = None
     locked: tuple[str, ...] = ()
     terms: tuple[JointTerm, ...] = ("drive_inertia", "viscous", "coulomb", "offset")
@@ -232,6 +233,14 @@ class RobotConfig(Model):
                     f"excitation.ranges.{name}: {low:g} to {high:g} is no range inside its limits "
                     f"{self.joints[name].position[0]:g} to {self.joints[name].position[1]:g}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _places_in_a_model(self) -> Self:
+        if self.model is None and (self.base == "free" or self.wrench_sensors or self.imu):
+            raise ValueError("base: free, wrench_sensors and imu ask for a `model` with frames, not `dh` rows")
+        if self.base == "fixed" and self.imu:
+            raise ValueError(f"imu {next(iter(self.imu))}: the base is fixed and its motion known; take it out")
         return self
 
     @property
