@@ -47,6 +47,8 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
         f"condition number {result.condition_number:.0f}"
         + (f", cut-off {result.processing.cutoff_hz:.3g} Hz" if result.tradeoff is None else "")
     )
+    for source in result.sources:
+        console.print(f"source {source}", markup=False)
     if result.tradeoff is not None:
         console.print(_cutoff(result.tradeoff), markup=False)
     for line in _recordings(result):

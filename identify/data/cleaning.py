@@ -38,7 +38,7 @@ class CleanArrays:
 
 
 def cleaned(t: Array, tables: Mapping[str, NDArray[Any]]) -> CleanArrays:
-    """Clean stamps t [s] (T,) and tables (T, k): `q`, `tau`, `dq`, `motor`, `base`, `imu`, and wrenches, whose NaN stay.
+    """Clean stamps t [s] (T,) and tables (T, k): `q`, `tau`, `dq`, `motor`, `base`, `imu`; and wrenches: NaN stay.
 
     The caller's own arrays where there is nothing to leave out. `DataError` where too little is left.
     """

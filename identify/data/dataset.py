@@ -58,8 +58,8 @@ class Dataset:
     has_torque    whether torques were measured: tau is zero where they were not, and no row is made of it
     wrenches      of six-axis sensors side by side, each as `wrench`, shape (T, 6 S), or None; `wrench_names` are theirs
     base          motion of a free root as it was given (`heft.identify.data.root_motion`), shape (T, 18), or None
-    imu           angular rate, specific force and, where it is known, orientation of the sensor `imu_name`, shape (T, 6)
-                  or (T, 10), or None
+    imu           angular rate, specific force and, where it is known, orientation of sensor `imu_name`, shape (T, 6) or
+                  (T, 10), or None
     """
 
     t: Array
@@ -293,13 +293,13 @@ class Dataset:
             return root_from_given(smooth, robot.gravity)
         if self.imu is None:
             raise DataError(
-                f"the root of {robot.name} moves freely, and the data do not say how; give base_pose, or the readings of "
-                f"an IMU on it ({', '.join(robot.imus) or 'none is in its file'})"
+                f"the root of {robot.name} moves freely, and the data do not say how; give base_pose, or the readings "
+                f"of an IMU on it ({', '.join(robot.imus) or 'none is in its file'})"
             )
         if self.imu_name not in robot.imus:
             raise DataError(
-                f"IMU {self.imu_name} has no place in {robot.name}: its file has {', '.join(robot.imus) or 'none'}; add "
-                "it under `imu` with its frame"
+                f"IMU {self.imu_name} has no place in {robot.name}: its file has {', '.join(robot.imus) or 'none'}; "
+                "add it under `imu` with its frame"
             )
         return root_from_imu(self._on_grid(self.imu, *around), robot, self.imu_name, motion)
 
@@ -322,7 +322,7 @@ class Dataset:
         """tau at samples start .. stop - 1 of a piece's grid: (n, stop - start)."""
         return self._on_grid(self.tau, piece, step_s, start, stop)
 
-    def wrenches(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
+    def wrist_wrench(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
         """The wrench at samples start .. stop - 1 of a piece's grid: (6, stop - start); NaN where it is not known."""
         assert self.wrench is not None
         return self._on_grid(self.wrench, piece, step_s, start, stop)

@@ -58,8 +58,8 @@ def sources_of(robot: Robot, datasets: Sequence[Dataset]) -> tuple[str, ...] | N
     missing = [name for name in inside if name not in names]
     if missing and BASE not in names and (torques == {True} or names & set(contacts)):
         raise DataError(
-            f"contact {missing[0]} acts on {robot.name}, and the data have no wrench of it; record it, or take it out of "
-            "the robot's file where nothing touches the robot there"
+            f"contact {missing[0]} acts on {robot.name}, and the data have no wrench of it; record it, or take it out "
+            "of the robot's file where nothing touches the robot there"
         )
     if not names and torques == {False}:
         raise DataError("neither torques nor wrenches are measured; give tau, or wrenches")

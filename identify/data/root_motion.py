@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "given_root", "root_from_given", "root_from_imu", "rotations"]
 
-#: Of the table of a given motion: rate, angular acceleration, acceleration of the origin, rotation world to root by rows.
+#: Of the table of a given motion: rate, angular acceleration, acceleration of the origin, rotation world to root.
 COLUMNS = 18
 UNIT = 1e-3  # by which the length of a quaternion may differ from 1
 

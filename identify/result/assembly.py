@@ -23,6 +23,7 @@ from heft.identify.result.parameter_values import Parameters
 from heft.identify.result.provenance import Provenance
 from heft.identify.result.relative_error import RelativeError
 from heft.identify.result.result import Result
+from heft.identify.robot.identifiability import identifiability
 
 __all__ = ["WristFindings", "assemble"]
 
@@ -94,6 +95,7 @@ def assemble(
         gains=assessment.gains,
         feasible=estimate.feasible,
         findings=findings,
+        sources=() if data.robot.sources is None else identifiability(data.robot, data.robot.sources),
         facts=assessment.facts
         | {name: value for name, value in estimate.facts.items() if not name.endswith("_s")},  # no clock time
         warnings=(

@@ -39,6 +39,7 @@ from heft.identify.result.provenance import Provenance
 from heft.identify.result.relative_error import RelativeError
 from heft.identify.result.verdict import Verdict, judge
 from heft.identify.robot import Robot
+from heft.identify.robot.identifiability import Identifiability
 
 __all__ = ["Prediction", "Result", "load"]
 
@@ -94,6 +95,7 @@ class Result(IdentifiedModel):
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
     findings           reasons against the answer that were found with the data; `verdict` weighs them
+    sources            what each source of data can tell of the links, where not only joint torques were measured
     """
 
     base: BaseValues
@@ -115,6 +117,7 @@ class Result(IdentifiedModel):
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     findings: tuple[Reason, ...] = ()
+    sources: tuple[Identifiability, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -239,6 +242,7 @@ class Result(IdentifiedModel):
             "verdict": self.verdict.to_dict(),
             "warnings": list(self.warnings),
             "findings": [one.to_dict() for one in self.findings],
+            "sources": [one.to_dict() for one in self.sources],
             "parameters": self.layout.unpack(self.parameters.values),
             "prior": None if self.prior is None else self.layout.unpack(self.prior),
             "base": self.base.to_dict(),
@@ -297,6 +301,7 @@ class Result(IdentifiedModel):
                 facts=data["facts"],
                 warnings=tuple(data["warnings"]),
                 findings=tuple(Reason.from_dict(one) for one in data.get("findings", ())),
+                sources=tuple(Identifiability.from_dict(one) for one in data.get("sources", ())),
             )
             check_types(result)
             result._check_shapes()

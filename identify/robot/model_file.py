@@ -150,8 +150,8 @@ def _checked_base(path: Path, model: pin.Model, base: Base | None) -> bool:
         )
     if base == "fixed" and free:
         raise ModelError(
-            f"{path.name}: its root {model.names[1]} moves freely, and the base is said to be fixed; write `base: free` "
-            "into the robot's file, or take the joint out of the model"
+            f"{path.name}: its root {model.names[1]} moves freely, and the base is said to be fixed; write `base: "
+            "free` into the robot's file, or take the joint out of the model"
         )
     return free
 

@@ -66,8 +66,8 @@ def check_against(model: pin.Model, regressor: Regressor, inertias: Array | None
 
 
 def root_motion(gravity: Array, rotation: Array, twist: Array, acceleration: Array) -> Array:
-    """Motion of a root as `Regressor` wants it, shape (T, 9), from its rotation to the world (T, 3, 3), its velocity and
-    acceleration as Pinocchio's free-flyer has them (linear, then angular, in the root's frame), each (T, 6).
+    """Motion of a root as `Regressor` wants it, shape (T, 9), from its rotation to the world (T, 3, 3), its velocity
+    and acceleration as Pinocchio's free-flyer has them (linear, then angular, in the root's frame), each (T, 6).
     """
     turning = np.cross(twist[:, 3:], twist[:, :3])
     proper = acceleration[:, :3] + turning - np.swapaxes(rotation, 1, 2) @ gravity
@@ -75,7 +75,7 @@ def root_motion(gravity: Array, rotation: Array, twist: Array, acceleration: Arr
 
 
 def _compare(model: pin.Model, regressor: Regressor, inertias: Array, motion: Array, turned: Array) -> None:
-    """`motion` (3, T, [6 +] n): positions, velocities, accelerations; `turned` (T, 4) the orientation of a free root."""
+    """`motion` (3, T, [6 +] n): positions, velocities, accelerations; `turned` (T, 4): orientation of a free root."""
     data, free = model.createData(), regressor.tree.free
     parameters = np.zeros(len(regressor.names))
     parameters[: inertias.size] = inertias.ravel()

@@ -46,8 +46,8 @@ __all__ = ["Robot"]
 class Robot:
     """n joints and the links they move. Made by `load`, `from_urdf`, `from_mjcf` or `from_dh`.
 
-    After the n links that joints move come a root that moves freely (`tree.free`), and `parts`: bodies that are fixed to
-    a link, beyond a sensor that splits it.
+    After the n links that joints move come a root that moves freely (`tree.free`), and `parts`: bodies that are fixed
+    to a link, beyond a sensor that splits it.
 
     prior                 parameters known beforehand (p,), or None where nothing is
     gear                  motor speed over joint speed (n,)
@@ -64,8 +64,8 @@ class Robot:
     constraints           what is known exactly of its links, beside all this
     sensors               six-axis force/torque sensors by name
     imus                  inertial sensors by name: the link each is on (-1: the root), and its pose there (4, 4)
-    sources               what is measured, and so has rows in the regression: `joints`, names of sensors, and `base`, the
-                          sum of all that acts on the robot. None: joints, and the base where it moves freely
+    sources               what is measured, and so has rows in the regression: `joints`, names of sensors, and `base`,
+                          the sum of all that acts on the robot. None: joints, and the base where it moves freely
     """
 
     name: str

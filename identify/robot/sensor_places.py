@@ -63,14 +63,15 @@ def place_sensors(
             spec.reaction,
             spec.delay_s,
             spec.bias,
+            spec.rest,
         )
     for name, spec in inner.items():
         link, _ = file.frames[spec.frame]
         body = file.frame_bodies[spec.frame]
         if link == "" or (file.tree.free and body == file.links[-1]):
             raise ModelError(
-                f"wrench_sensors.{name}: nothing lies beyond {spec.frame}, which is on the base; write `carries: base` for "
-                "a sensor under the base, or `contact: true`"
+                f"wrench_sensors.{name}: nothing lies beyond {spec.frame}, which is on the base; write `carries: base` "
+                "for a sensor under the base, or `contact: true`"
             )
         inside = _subtree(bodies, body)
         if body != link:

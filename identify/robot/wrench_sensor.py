@@ -25,6 +25,7 @@ class WrenchSensor:
     reaction  it reports what the robot does to it, instead of what it does to the robot
     delay_s   how old its samples are against joint positions [s]
     bias      standard deviations of its force [N] and torque [N m] at no load, or None: anything
+    rest      the contact stands still in the world: a foot on the ground
     """
 
     frame: str
@@ -35,6 +36,7 @@ class WrenchSensor:
     reaction: bool = False
     delay_s: float = 0.0
     bias: tuple[float, float] | None = None
+    rest: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -47,6 +49,7 @@ class WrenchSensor:
             "reaction": self.reaction,
             "delay_s": self.delay_s,
             "bias": None if self.bias is None else list(self.bias),
+            "rest": self.rest,
         }
 
     @classmethod

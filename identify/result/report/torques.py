@@ -105,7 +105,9 @@ def residuals_section(result: Result, evidence: Evidence) -> str:
 
 
 def _motion(result: Result, motion: Motion, points: int, first: bool) -> str:
-    joints = "".join(_joint(result, motion, j, points) for j in np.flatnonzero(result.robot.measured_rows))
+    joints = "".join(
+        _joint(result, motion, j, points) for j in np.flatnonzero(result.robot.measured_rows).tolist()
+    )
     source = f"{motion.source}, {motion.duration_s:.1f} s"
     if motion.shown_s < motion.duration_s:
         source += f", of which the first {motion.shown_s:.0f} s"

@@ -2,7 +2,7 @@
 
 All bodies beyond the cut move as the wrench at the cut makes them: with (w, l) a unit screw at the cut, the row of that
 screw is the sum over the bodies of their part of its generalised force, exactly as a joint's row is (see `kernel`). Six
-unit screws along and about the axes of a frame give the six numbers of a wrench in that frame (000, Eq. 33; 001, Eq. 14).
+unit screws along and about the axes of a frame give the six numbers of a wrench in it (000, Eq. 33).
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ class Regressor:
     def names(self) -> tuple[str, ...]:
         """Names of the p parameters."""
         own = dict(zip(self.drives.joints, self.drives.joint_terms, strict=True))
-        biases = tuple(name for one in (*self.cuts, *self.contacts) for name in one.offsets)
+        biases = tuple(name for cut in self.cuts for name in cut.offsets)
+        biases += tuple(name for contact in self.contacts for name in contact.offsets)
         return parameter_names(self.links, own) + self.drives.motor_parameters + biases
 
     @cached_property
@@ -73,7 +74,7 @@ class Regressor:
         return dense[:, :, :p]
 
     def by_acceleration(self, q: Array) -> Array:
-        """What a unit of each joint's acceleration changes of Y, at rest at positions q (T, n): shape (n, T, rows, p)."""
+        """What a unit of each joint's acceleration changes of Y, at rest at positions q (T, n): (n, T, rows, p)."""
         count, n = q.shape
         pushes = np.repeat(np.vstack([np.zeros(n), np.eye(n)]), count, axis=0)
         Y = self.dense(np.tile(q, (n + 1, 1)), np.zeros_like(pushes), pushes)
@@ -123,7 +124,7 @@ class Regressor:
         for start in range(0, len(torque), 4096):
             piece = slice(start, start + 4096)
             moved = None if root is None else root[piece]
-            weighted = self.rows(*(array[piece] for array in arrays), base=moved) * full
+            weighted = self.rows(arrays[0][piece], arrays[1][piece], arrays[2][piece], base=moved) * full
             torque[piece] = np.add.reduceat(weighted, self.layout.row_starts[:-1], axis=1)
         return torque
 

@@ -29,7 +29,7 @@ class RowLayout:
     column's place among the p parameters (p itself for what was measured).
 
     contacts   where wrenches act from outside
-    parts      bodies beside the tree's links and a free root, each fixed to a link: that link, and the pose there (4, 4)
+    parts      bodies beside the tree's links and a free root, each fixed to a link
     """
 
     names: tuple[str, ...]
