@@ -204,6 +204,12 @@ def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
         hand=robot.hand,
         locked=robot.locked,
         coupling=robot.motor_coupling,
+        places={
+            name: frame
+            for name, device in config.devices.items()
+            if KINDS[device.kind].simulated and (frame := config.place_of(name)) is not None
+        },
+        free=robot.base == "free",
     )
     try:
         return World(description, config.simulation, clock, seed)

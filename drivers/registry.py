@@ -89,6 +89,11 @@ _OWN: Mapping[str, Kind] = {
         transport=Transport.SIMULATED,
         yields=_WRENCH,
     ),
+    "sim_imu": Kind(
+        driver="heft.drivers.sim.imu:SimImu",
+        transport=Transport.SIMULATED,
+        yields="angular velocity [rad/s], specific force [m/s2], orientation [1]",
+    ),
     "sim_gripper": Kind(
         driver="heft.drivers.sim.gripper:SimGripper",
         transport=Transport.SIMULATED,

@@ -166,6 +166,12 @@ class RigConfig(Model):
         own = self.devices[device].joints
         return self.robot.axes if own is None else tuple(j for j in self.robot.axes if j in own)
 
+    def place_of(self, device: str) -> str | None:
+        """The frame in which a device measures: as the rig's file says, or the robot's by the device's name."""
+        known = {name: place.frame for name, place in self.robot.wrench_sensors.items()}
+        known |= {name: place.frame for name, place in self.robot.imu.items()}
+        return getattr(self.devices[device].options, "frame", None) or known.get(device)
+
     @property
     def limits(self) -> Limits:
         """The joints' limits as arrays, and how the devices that move them brake."""

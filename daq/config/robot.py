@@ -17,10 +17,12 @@ from heft.drivers.model_xml import model_root, read_model_text
 
 __all__ = [
     "DhRow",
+    "ImuConfig",
     "JointConfig",
     "LinkConfig",
     "PriorSpreadConfig",
     "RobotConfig",
+    "WrenchSensorConfig",
     "load_robot",
     "travel_path",
 ]
@@ -28,7 +30,7 @@ __all__ = [
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
-MOST_JOINTS = 64  # tables over pairs of joints stay small
+MOST_JOINTS = 100  # tables over pairs of joints stay small
 JointTerm = Literal[
     "drive_inertia",
     "viscous",
@@ -119,6 +121,29 @@ class PriorSpreadConfig(Model):
     )
 
 
+class WrenchSensorConfig(Model):
+    """A six-axis force/torque sensor at a site or body of the model (docs/large-robots.md).
+
+    `carries: beyond`: it sits between the body of its frame and the one that this is on, and measures what lies beyond;
+    `base`, or `contact: true`: it carries or touches the robot from outside. `bias`: standard deviations of what it
+    reads at no load [N, N m]; None: anything.
+    """
+
+    frame: str
+    carries: Literal["beyond", "base"] = "beyond"
+    contact: bool = False
+    reaction: bool = False
+    delay_s: float = 0.0
+    bias: tuple[Positive, Positive] | None = None
+    rest: bool = False  # a contact that stands still in the world: a foot on the ground
+
+
+class ImuConfig(Model):
+    """A gyroscope with accelerometer at a site or body of the model."""
+
+    frame: str
+
+
 class ExcitationConfig(Model):
     """What a designed motion may use of this robot, beside its limits.
 
@@ -143,7 +168,8 @@ class RobotConfig(Model):
     torque = C' motor torque; a drive then moves and measures a motor, which is called after its joint
     (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says how far
     all of this may be off, `constraints` what is known exactly, `scene` what stands around it, `excitation` what a
-    designed motion may use.
+    designed motion may use. With `base: free` the root body moves freely. `wrench_sensors` and `imu` say, by the names
+    of the devices, where six-axis sensors and inertial sensors sit.
     """
 
     path: Path
@@ -151,11 +177,14 @@ class RobotConfig(Model):
     model: Path | None = None
     dh: Annotated[tuple[DhRow, ...], Field(min_length=1, max_length=MOST_JOINTS)] | None = None
     dh_convention: Literal["standard", "modified"] = "standard"
+    base: Literal["fixed", "free"] = "fixed"
     gravity: Vector3 = (0.0, 0.0, -9.81)
     joints: Annotated[dict[Name, JointConfig], Field(min_length=1, max_length=MOST_JOINTS)]
     links: dict[Name, LinkConfig] = Field(default_factory=dict)
     flange: str | None = None
     sensor: str | None = None
+    wrench_sensors: dict[Name, WrenchSensorConfig] = Field(default_factory=dict)
+    imu: dict[Name, ImuConfig] = Field(default_factory=dict)
     hand: str | None = None
     locked: tuple[str, ...] = ()
     terms: tuple[JointTerm, ...] = ("drive_inertia", "viscous", "coulomb", "offset")
@@ -205,6 +234,18 @@ class RobotConfig(Model):
                     f"excitation.ranges.{name}: {low:g} to {high:g} is no range inside its limits "
                     f"{self.joints[name].position[0]:g} to {self.joints[name].position[1]:g}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _places_in_a_model(self) -> Self:
+        if self.model is None and (self.base == "free" or self.wrench_sensors or self.imu):
+            raise ValueError(
+                "base: free, wrench_sensors and imu ask for a `model` with frames, not `dh` rows"
+            )
+        if self.base == "fixed" and self.imu:
+            raise ValueError(
+                f"imu {next(iter(self.imu))}: the base is fixed and its motion known; take it out"
+            )
         return self
 
     @property

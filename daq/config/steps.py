@@ -20,6 +20,7 @@ from heft.daq.config.reader import Label, Model, union_tag
 from heft.daq.trajectory.fourier import FourierSeries, fourier_motion
 from heft.daq.trajectory.limits import Limits
 from heft.daq.trajectory.minimum_jerk import limited_move
+from heft.daq.trajectory.postures import posture_motion, random_postures
 from heft.daq.trajectory.random_fourier import random_fourier
 from heft.daq.trajectory.trajectory import Motion
 
@@ -31,6 +32,7 @@ __all__ = [
     "FourierStep",
     "GripStep",
     "MoveStep",
+    "PosturesStep",
     "ReleaseStep",
     "Step",
     "WaitStep",
@@ -38,6 +40,7 @@ __all__ = [
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]  # a day; `make_plan` bounds the whole
 MOST_HARMONICS = 100
+MOST_POSTURES = 10_000
 Table = tuple[tuple[float, ...], ...]
 Use = Literal["identification", "validation", "payload", "motion"]
 
@@ -98,6 +101,8 @@ class FourierConfig(Model):
     q0: tuple[float, ...] | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
     harmonics: Annotated[int, Field(gt=0, le=MOST_HARMONICS)] = 5
+    #: Of the joints' limits, how much a series that is drawn uses. A robot that could hit itself takes less.
+    fraction: Annotated[float, Field(gt=0, le=0.99)] = 0.7
 
     @model_validator(mode="after")
     def _given_or_drawn(self) -> Self:
@@ -116,7 +121,11 @@ class FourierConfig(Model):
         """As given, or drawn inside the limits."""
         if self.a is None or self.b is None or self.q0 is None:
             return random_fourier(
-                limits, period_s=self.period_s, harmonics=self.harmonics, seed=self.seed or 0
+                limits,
+                period_s=self.period_s,
+                harmonics=self.harmonics,
+                seed=self.seed or 0,
+                fraction=self.fraction,
             )
         return FourierSeries(
             a=np.array(self.a), b=np.array(self.b), q0=np.array(self.q0), period_s=self.period_s
@@ -195,6 +204,30 @@ class MoveStep(Step):
         return {"move.to": self.move.to}
 
 
+class PosturesConfig(Model):
+    """Random postures, `each_s` [s] from one to the next, drawn by seed in the middle `fraction` of the ranges."""
+
+    each_s: Seconds
+    count: Annotated[int, Field(ge=2, le=MOST_POSTURES)] = 10
+    seed: Annotated[int, Field(ge=0)] = 0
+    fraction: Annotated[float, Field(gt=0, le=0.99)] = 0.8
+
+
+class PosturesStep(Step):
+    """Minimum-jerk moves between random postures, each in the same time (001)."""
+
+    begins_anywhere = True
+
+    postures: PosturesConfig
+
+    def trajectory(self, limits: Limits, rate_hz: float, here: NDArray[np.float64] | None) -> Motion:
+        config = self.postures
+        drawn = random_postures(
+            limits, count=config.count, each_s=config.each_s, seed=config.seed, fraction=config.fraction
+        )
+        return posture_motion(drawn, each_s=config.each_s, rate_hz=rate_hz, axes=limits.axes)
+
+
 class WaitStep(Step):
     """The arm stands for `wait` [s]."""
 
@@ -230,7 +263,15 @@ class ReleaseStep(Step):
 
 
 #: Every kind of step; the key of each is the one field that `Step` does not have.
-KINDS: tuple[type[Step], ...] = (FourierStep, DesignStep, MoveStep, WaitStep, GripStep, ReleaseStep)
+KINDS: tuple[type[Step], ...] = (
+    FourierStep,
+    DesignStep,
+    PosturesStep,
+    MoveStep,
+    WaitStep,
+    GripStep,
+    ReleaseStep,
+)
 _KEYS = {next(key for key in kind.model_fields if key not in Step.model_fields): kind for kind in KINDS}
 
 

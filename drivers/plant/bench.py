@@ -75,7 +75,9 @@ class Bench(Plant):
     def _new_history(self, period_s: float) -> History:
         return History(len(self.axes), len(self.axes), period_s, self._q)
 
-    def wrench(self, t: NDArray[np.float64], window_s: float) -> NDArray[np.float64]:
+    def wrench(
+        self, t: NDArray[np.float64], window_s: float, frame: str | None = None
+    ) -> NDArray[np.float64]:
         """The load's weight as the sensor tilts to and fro about two axes; the window is too short to matter."""
         weight = (self._load + self._held) * _GRAVITY
         roll, pitch = 0.5 * np.sin(self._sway * t + 1.0), 0.4 * np.cos(0.7 * self._sway * t)

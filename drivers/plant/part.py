@@ -84,8 +84,10 @@ class PlantPart(Plant):
     def joint_positions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._whole.joint_positions(t)[:, self._motors]
 
-    def wrench(self, t: NDArray[np.float64], window_s: float) -> NDArray[np.float64]:
-        return self._whole.wrench(t, window_s)
+    def wrench(
+        self, t: NDArray[np.float64], window_s: float, frame: str | None = None
+    ) -> NDArray[np.float64]:
+        return self._whole.wrench(t, window_s, frame)
 
     def attach(self, mover: Mover, motors: NDArray[np.intp] | None = None) -> None:
         self._whole.attach(mover, self._motors if motors is None else self._motors[motors])

@@ -105,8 +105,13 @@ class Plant(ABC):
     # -- what devices measure -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def wrench(self, t: NDArray[np.float64], window_s: float) -> NDArray[np.float64]:
-        """Wrench of the sensor on its load [N, N m], mean over a window around t, shape (N, 6)."""
+    def wrench(
+        self, t: NDArray[np.float64], window_s: float, frame: str | None = None
+    ) -> NDArray[np.float64]:
+        """Wrench of the sensor at a frame on its load [N, N m], mean over a window around t, shape (N, 6).
+
+        `frame` None: of the wrist sensor.
+        """
 
     @abstractmethod
     def joint_positions(self, t: NDArray[np.float64]) -> NDArray[np.float64]:

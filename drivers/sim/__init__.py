@@ -7,5 +7,6 @@ arm_dynamics     state and motion; friction: the friction law
 servo            position servo of the drives; computed_torque: its control law
 device           base of the simulated drivers: own clock, line, faults
 sim_line         latency, jitter and loss between device and host; frame_faults: faults inside frames
-drives, encoders, wrench, gripper   the drivers
+suspension       what holds a robot whose base is free
+drives, encoders, wrench, imu, gripper   the drivers
 """

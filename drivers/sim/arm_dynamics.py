@@ -14,16 +14,21 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from heft.drivers.errors import OptionError
 from heft.drivers.plant.inertia import Inertia
 from heft.drivers.sim.friction import Friction
-from heft.drivers.sim.model import Flexibility, compile_plant
+from heft.drivers.sim.model import SENSED, Flexibility, compile_plant
 from heft.drivers.sim.motors import SharedMotors
 from heft.drivers.sim.robot import SimRobot
+from heft.drivers.sim.suspension import BASE_COORDINATES, MOST_PITCH
 
 __all__ = ["ArmDynamics"]
 
 _NO_SKIP = int(mujoco.mjtStage.mjSTAGE_NONE)
 Vector = NDArray[np.float64]
+_PITCH = 4  # among the coordinates of a free base
+#: Newton's method finds where a base hangs within a few steps; forces below this are rest [N, N m].
+_NEWTON_STEPS, _NEWTON_ASIDE, _NEWTON_FORCE = 30, 1e-6, 1e-9
 
 
 class _MujocoDynamics:
@@ -52,11 +57,11 @@ class _MujocoDynamics:
         force: Vector = self._inverse.copy()
         return force
 
-    def wrench(self, q: Vector, v: Vector, a: Vector) -> Vector:
-        """Force [N] and torque [N m] of the wrist's sensor on what it carries, in the sensor's frame, shape (6,)."""
+    def sensed(self, q: Vector, v: Vector, a: Vector) -> Vector:
+        """What is sensed in every frame of `SimRobot.sensed`, shape (frames, width of `SENSED`)."""
         self._invert(q, v, a)
-        wrench: Vector = self._sensors.copy()
-        return wrench
+        sensed: Vector = self._sensors.reshape(-1, sum(SENSED.values())).copy()
+        return sensed
 
     def _invert(self, q: Vector, v: Vector, a: Vector) -> None:
         self._q[:], self._v[:], self._a[:] = q, v, a
@@ -67,7 +72,8 @@ class ArmDynamics:
     """State and motion of the simulated arm.
 
     A rigid arm has one coordinate per joint. With flexible joints each joint has two, the motor's and the spring's
-    deflection; `motor` and `flex` pick them out. `load` numbers what was ever held; 0 is the empty hand.
+    deflection; `motor` and `flex` pick them out. A free base has six more, before all others: `base`
+    (`heft.drivers.sim.suspension`). `load` numbers what was ever held; 0 is the empty hand.
 
     q, v   state [rad], [rad/s], shape (ndof,)
     """
@@ -96,8 +102,10 @@ class ArmDynamics:
         model = self._models[0]
         self._force = np.zeros(model.nv)
         stride = 1 if flexibility is None else 2
-        self.motor = slice(0, model.nv, stride)
-        self.flex = None if flexibility is None else slice(1, model.nv, stride)
+        first = BASE_COORDINATES if robot.free else 0
+        self.base = slice(0, first)
+        self.motor = slice(first, model.nv, stride)
+        self.flex = None if flexibility is None else slice(first + 1, model.nv, stride)
         self.q = np.zeros(model.nv)
         self.v = np.zeros(model.nv)
 
@@ -110,6 +118,8 @@ class ArmDynamics:
         """At rest with the links at `position` [rad], shape (n,); springs carry the weight."""
         self.q, self.v = np.zeros(self.ndof), np.zeros(self.ndof)
         self.q[self.motor] = position
+        if self._robot.free:
+            self._hang()
         if self.flex is not None and self._flexibility is not None:
             still = np.zeros(self.ndof)
             weight = self._sensing[self.load].force(self.q, still, still)  # as if the springs were stiff
@@ -139,11 +149,43 @@ class ArmDynamics:
         self.q = q + h * (v + h / 6.0 * (a1 + middle))
         self.v = v + h / 6.0 * (a1 + 2.0 * middle + a4)
 
-    def wrench(
-        self, q: NDArray[np.float64], v: NDArray[np.float64], a: NDArray[np.float64], load: int
+    def sensed(
+        self, q: NDArray[np.float64], v: NDArray[np.float64], a: NDArray[np.float64], load: int, frame: int
     ) -> NDArray[np.float64]:
-        """Force [N] and torque [N m] of the sensor on what it carries, in the sensor's frame, shape (6,)."""
-        return self._sensing[load].wrench(q, v, a)
+        """What is sensed in a frame, given by its number in `SimRobot.sensed`; `SENSED` says what, shape (16,).
+
+        force, torque    of the frame's body on the side of its parent on what lies beyond [N, N m], in the frame
+        gyro             angular velocity [rad/s], accelerometer: acceleration less gravity [m/s2], in the frame
+        framequat        orientation of the frame in the world, w x y z
+        """
+        return self._sensing[load].sensed(q, v, a)[frame]
+
+    def _hang(self) -> None:
+        """Find where the base hangs at rest: Newton's method on the forces that its six coordinates lack."""
+        still, inverse = np.zeros(self.ndof), self._sensing[self.load]
+        for _ in range(_NEWTON_STEPS):
+            lacking = inverse.force(self.q, still, still)[self.base]
+            slope = np.empty((BASE_COORDINATES, BASE_COORDINATES))
+            for k in range(BASE_COORDINATES):
+                aside = self.q.copy()
+                aside[k] += _NEWTON_ASIDE
+                slope[:, k] = (inverse.force(aside, still, still)[self.base] - lacking) / _NEWTON_ASIDE
+            self.q[self.base] -= np.linalg.solve(slope, lacking)
+            if np.abs(lacking).max() < _NEWTON_FORCE:
+                break
+        if self.overturned:
+            raise OptionError(f"simulation.suspension: {self.overturned}")
+
+    @property
+    def overturned(self) -> str:
+        """Why a free base cannot be moved on: it has pitched until its coordinates lose their meaning; or nothing."""
+        pitch = float(self.q[_PITCH]) if self._robot.free else 0.0
+        if abs(pitch) <= MOST_PITCH:
+            return ""
+        return (
+            f"{self._robot.name} has pitched by {pitch:.2f} rad on its hook, bound {MOST_PITCH:g} rad; hang it higher, "
+            "make the suspension stiffer (turning_stiffness), or move it less"
+        )
 
     def joint_positions(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Link side of the joints [rad], shape (..., n), from coordinates (..., ndof)."""

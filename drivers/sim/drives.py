@@ -50,6 +50,8 @@ class DriveOptions(DeviceOptions):
     #: Velocity as the drive computes it [rad/s]: noise rms, and value of one count.
     velocity_noise: PerColumn = 0.001
     velocity_resolution: Positive = 0.0001
+    #: Whether the drives tell their current. Many humanoids' do not.
+    reports_current: bool = True
     #: Noise of the current, as joint torque [N m rms]; the size of its bias and of the bias' drift [N m/s].
     torque_noise: PerColumn = 0.0
     torque_bias: PerColumn = 0.0
@@ -71,7 +73,10 @@ class DriveOptions(DeviceOptions):
 
 
 class SimDrives(SimDevice, Actuator):
-    """Yields `NAME.motion` (n positions, n velocities), `NAME.current` (n) and `NAME.played` (setpoints in force)."""
+    """Yields `NAME.motion` (n positions, n velocities), `NAME.current` (n) and `NAME.played` (setpoints in force).
+
+    Without `reports_current` there is no `NAME.current`.
+    """
 
     Options = DriveOptions
     MODEL = "simulated joint drives"
@@ -119,7 +124,8 @@ class SimDrives(SimDevice, Actuator):
         self._plant.attach(self._servo)
         self._torque_per_ampere = self._plant.torque_per_ampere
         self._add_sensor(*self._motion(), options.motion_delay_s)
-        self._add_sensor(*self._current(), options.current_delay_s)
+        if options.reports_current:
+            self._add_sensor(*self._current(), options.current_delay_s)
         played = played_stream(
             name, self.axes, options.rate_hz, tick_hz=options.tick_hz, tick_bits=options.tick_bits
         )
@@ -231,16 +237,19 @@ class SimDrives(SimDevice, Actuator):
         known = with_model(self.world.robot, self._drive.feedforward)
         every = np.full(len(known.joints), float(bandwidth_hz.mean()))
         every[self._places] = bandwidth_hz
-        law = ComputedTorque(known, read_structure(known), every, period_s)
+        law = ComputedTorque(known, read_structure(known), every, period_s, self.world.base)
         return law if len(self._places) == len(every) else PartialLaw(law, self._places, self.world.present)
 
     # -- measurement --------------------------------------------------------------------------------------------------
 
     def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
         options, plant = self._drive, self._plant
-        motion = plant.motor(t - options.motion_delay_s)
+        state = plant.motor(t - options.motion_delay_s)
+        motion, played = np.hstack([state.q, state.v]), plant.reference(t)
+        if not options.reports_current:
+            return [motion, played]
         torque = plant.mean_torque(t - options.current_delay_s, self._period)
-        return [np.hstack([motion.q, motion.v]), torque / self._torque_per_ampere, plant.reference(t)]
+        return [motion, torque / self._torque_per_ampere, played]
 
     def _alive(self) -> None:
         self._servo.feed_watchdog(self.world.seconds(self.clock.now_ns()))

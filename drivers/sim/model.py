@@ -2,7 +2,8 @@
 
 A grasp compiles the object into the hand's body: no weld, no constraint, and nothing that MuJoCo derives at compile
 time can be stale. What the file says about friction, actuators, contact and sensors is left out: friction belongs to
-the plant (`heft.drivers.sim.friction`), torque comes from the servo, and only the wrist's force and torque are sensed.
+the plant (`heft.drivers.sim.friction`), torque comes from the servo, and what is sensed is said by the rig's devices.
+A root body that moves freely gets the six coordinates of what holds it (`heft.drivers.sim.suspension`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from heft.drivers.model_xml import model_root, read_model_text
 from heft.drivers.plant.inertia import Inertia, transform
 from heft.drivers.sim.motors import SharedMotors
 from heft.drivers.sim.robot import SimRobot
+from heft.drivers.sim.suspension import hang
 
-__all__ = ["Flexibility", "Structure", "compile_plant", "read_structure", "with_model"]
+__all__ = ["SENSED", "Flexibility", "Structure", "compile_plant", "read_structure", "with_model"]
+
+#: What is sensed in each frame of `SimRobot.sensed`, in this order: name and numbers of its values.
+SENSED = {"force": 3, "torque": 3, "gyro": 3, "accelerometer": 3, "framequat": 4}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,9 +161,10 @@ def compile_plant(
             for name, turns in zip(robot.axes, motors.coupling.matrix[k], strict=True):
                 if turns:
                     tendon.wrap_joint(name, turns)
-    if robot.sensor is not None:
-        for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
-            spec.add_sensor(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=robot.sensor)
+    for frame in robot.sensed:
+        for name in SENSED:
+            kind = getattr(mujoco.mjtSensor, f"mjSENS_{name.upper()}")
+            spec.add_sensor(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=frame)
     model = spec.compile()
     off = mujoco.mjtDisableBit
     model.opt.disableflags |= off.mjDSBL_LIMIT | off.mjDSBL_CONTACT
@@ -193,6 +199,7 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = Fa
     ]
     for element in [*unused, *([] if keep_geoms else spec.geoms)]:
         spec.delete(element)
+    root = _root(spec, robot)
     names = tuple(joint.name for joint in spec.joints)
     if names != robot.axes:
         raise OptionError(
@@ -206,13 +213,51 @@ def _spec(robot: SimRobot, *, keep_geoms: bool = False, keep_friction: bool = Fa
         if not keep_friction:
             joint.damping = 0.0 * joint.damping
             joint.frictionloss = 0.0
+    held = None if robot.suspension is None else robot.suspension.frame
     for wanted in (robot.flange, robot.sensor):
         if wanted is not None and spec.site(wanted) is None:  # in URDF every frame is a link
             _require(spec.body(wanted), "site", wanted, robot).add_site(name=wanted)
+    places = {f"{device}.frame": frame for device, frame in robot.places.items()}
+    if held is not None:
+        places["simulation.suspension.frame"] = held
+    for key, wanted in places.items():
+        if spec.site(wanted) is None:
+            if spec.body(wanted) is None:
+                known = ", ".join([*(site.name for site in spec.sites), *(b.name for b in spec.bodies[1:])])
+                raise OptionError(
+                    f"{key}: {robot.model.name} has no site or body named {wanted!r}; it has {known}"
+                )
+            spec.body(wanted).add_site(name=wanted)
+    if root is not None and robot.suspension is not None:
+        hang(spec, root, robot.suspension, robot.model.name)
     if robot.hand is not None:
         hand = _require(spec.body(robot.hand), "body", robot.hand, robot)
         _check_sensor(spec, robot, hand)
     return spec
+
+
+def _root(spec: Any, robot: SimRobot) -> Any:
+    """The root body of a robot with a free base, its free joint taken out of the file; None: the base is fixed."""
+    free = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]
+    if not robot.free:
+        if free:
+            raise OptionError(
+                f"joints: {robot.model.name} lets {free[0].parent.name} move freely; say `base: free` in the robot's "
+                "file, or take the free joint out"
+            )
+        return None
+    if robot.suspension is None:
+        raise OptionError(
+            "simulation.suspension: missing, and the robot's base is free: nothing would hold it; add the `frame` that "
+            "hangs on the crane"
+        )
+    if len(roots := list(spec.worldbody.bodies)) != 1:
+        raise OptionError(
+            f"model: {len(roots)} bodies stand in the world of {robot.model.name}; a robot with a free base has one"
+        )
+    for joint in free:
+        spec.delete(joint)
+    return roots[0]
 
 
 def _read(path: Path) -> Any:

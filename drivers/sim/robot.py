@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heft.drivers.coupling import Coupling
+from heft.drivers.sim.suspension import SuspensionOptions
 
 __all__ = ["SimJoint", "SimRobot"]
 
@@ -50,7 +52,8 @@ class SimRobot:
 
     `flange` and `sensor` are sites (in URDF, links); `hand` is the body that a grasped object becomes part of. The
     sensor measures the force between its body, which carries the hand, and that body's parent. `locked` joints are held
-    still in the position they have in the file. `coupling` None: each motor moves one joint.
+    still in the position they have in the file. `coupling` None: each motor moves one joint. `places` are the sites or
+    bodies that devices measure in, by the devices' names. With `free` the root body moves freely, held by `suspension`.
     """
 
     name: str
@@ -62,6 +65,15 @@ class SimRobot:
     hand: str | None = None
     locked: tuple[str, ...] = ()
     coupling: Coupling | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    free: bool = False
+    suspension: SuspensionOptions | None = None
+
+    @property
+    def sensed(self) -> tuple[str, ...]:
+        """The frames in which something is measured, each once: the wrist sensor's first."""
+        wrist = () if self.sensor is None else (self.sensor,)
+        return tuple(dict.fromkeys((*wrist, *self.places.values())))
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ servo is one row of history; devices sample it at instants of their own clocks.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from heft.drivers.clock import Clock
-from heft.drivers.errors import OptionError
+from heft.drivers.errors import DeviceFault, OptionError
 from heft.drivers.options import Options
 from heft.drivers.plant.faults import AnyFault
 from heft.drivers.plant.history import History, State
@@ -24,14 +25,16 @@ from heft.drivers.plant.mover import PositionLaw
 from heft.drivers.plant.plant import Plant
 from heft.drivers.sim.brakes import Brakes
 from heft.drivers.sim.computed_torque import ComputedTorque
-from heft.drivers.sim.model import read_structure
+from heft.drivers.sim.model import SENSED, read_structure
 from heft.drivers.sim.robot import SimRobot
+from heft.drivers.sim.suspension import SuspensionOptions
 from heft.drivers.sim.truth import HardOptions, PerturbationOptions, draw_arm
 
 __all__ = ["World", "WorldOptions"]
 
 _DEFAULT_TICK_S = 0.001  # without a drive nothing moves, and any will do
 _BRAKE_HZ = 20.0  # how stiff a brake is
+_WRENCH, _INERTIAL, _ORIENTATION = slice(0, 6), slice(6, 12), slice(12, sum(SENSED.values()))
 
 
 class WorldOptions(Options):
@@ -47,6 +50,8 @@ class WorldOptions(Options):
     #: Time in which the brakes stop a moving arm [s].
     brake_s: Annotated[float, Field(gt=0)] = 0.05
     perturbation: PerturbationOptions = PerturbationOptions()
+    #: What holds a robot whose base is free.
+    suspension: SuspensionOptions | None = None
     #: Effects that the identification model leaves out.
     hard: HardOptions | None = None
     faults: tuple[AnyFault, ...] = ()
@@ -57,6 +62,7 @@ class World(Plant):
 
     def __init__(self, robot: SimRobot, options: WorldOptions, clock: Clock, seed: int) -> None:
         super().__init__(clock, seed)
+        robot = replace(robot, suspension=options.suspension)
         self.robot = robot
         self.options = options
         self.structure = read_structure(robot)
@@ -82,7 +88,12 @@ class World(Plant):
 
     def position_law(self, bandwidth_hz: NDArray[np.float64], period_s: float) -> PositionLaw:
         """A position servo for the motors, made from the arm's file; `bandwidth_hz` has shape (n,)."""
-        return ComputedTorque(self.robot, self.structure, bandwidth_hz, period_s)
+        return ComputedTorque(self.robot, self.structure, bandwidth_hz, period_s, self.base)
+
+    def base(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Coordinates of a free base and their rates at the newest tick, shape (6,) each; (0,) of a fixed one."""
+        arm = self.dynamics
+        return arm.q[arm.base], arm.v[arm.base]
 
     # -- time -------------------------------------------------------------------------------------------------------
 
@@ -90,7 +101,7 @@ class World(Plant):
         arm, coupling = self.dynamics, self.robot.coupling
         q, v = self.present()
         torque, held, reference = self._ask_movers(t, q, v)
-        if held.all():
+        if held.all() and not self.robot.free:
             self._brake(period)
         else:
             self._braking = None
@@ -100,6 +111,8 @@ class World(Plant):
             steps = max(1, round(period / self.options.step_s))
             for _ in range(steps):
                 arm.step(applied, period / steps)
+            if arm.overturned:
+                raise DeviceFault(self.robot.name, arm.overturned)
         self._history.append(torque, reference, arm.load, arm.q, arm.v)
 
     def _hold(
@@ -145,18 +158,37 @@ class World(Plant):
         """Positions on the link side at times t [rad], shape (N, n)."""
         return self.dynamics.joint_positions(self._history.state(t).q)
 
-    def wrench(self, t: NDArray[np.float64], window_s: float) -> NDArray[np.float64]:
-        """Wrench of the sensor on what it carries [N, N m], mean over a window around t, shape (N, 6).
+    def wrench(
+        self, t: NDArray[np.float64], window_s: float, frame: str | None = None
+    ) -> NDArray[np.float64]:
+        """Wrench of the sensor at a frame on what it carries [N, N m], mean over a window around t, shape (N, 6).
+
+        `frame` None: of the wrist sensor.
+        """
+        return self._sensed(t, window_s, frame)[:, _WRENCH]
+
+    def imu(
+        self, t: NDArray[np.float64], window_s: float, frame: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What an IMU at a frame senses: angular velocity [rad/s] and specific force [m/s2] in the frame, shape (N, 6),
+        and the frame's orientation in the world as a quaternion x y z w, shape (N, 4). Means as of a wrench.
+        """
+        sensed = self._sensed(t, window_s, frame)
+        return sensed[:, _INERTIAL], np.roll(sensed[:, _ORIENTATION], -1, axis=1)
+
+    def _sensed(self, t: NDArray[np.float64], window_s: float, frame: str | None) -> NDArray[np.float64]:
+        """What is sensed in a frame (`SENSED`), mean over a window around t, shape (N, 16).
 
         A wrench is linear in the accelerations, and their mean over a window is the change of velocity: exact also
         where the torque jumps. Position and velocity hardly change within a window; the middle stands for them.
         """
+        number = 0 if frame is None else self.robot.sensed.index(frame)
         n = len(t)
         state = self._history.state(np.concatenate([t, t - 0.5 * window_s, t + 0.5 * window_s]))
         acceleration = (state.v[2 * n :] - state.v[n : 2 * n]) / window_s
         loads = self._history.loads(t).tolist()
         samples = zip(state.q[:n], state.v[:n], acceleration, loads, strict=True)
-        return np.array([self.dynamics.wrench(q, v, a, load) for q, v, a, load in samples])
+        return np.array([self.dynamics.sensed(q, v, a, load, number) for q, v, a, load in samples])
 
     # -- what happens to devices and the hand -----------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A simulated six-axis force/torque sensor at the wrist."""
+"""A simulated six-axis force/torque sensor: at the wrist, inside a limb, under the base, or at a crane's hook."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heft.drivers.driver import Context
 from heft.drivers.errors import OptionError
 from heft.drivers.options import NonNegative, Positive
+from heft.drivers.plant.mounting import UPRIGHT_DEG, turned
 from heft.drivers.plant.sensor import Sensor, per_wrench
 from heft.drivers.sim.device import DeviceOptions, SimDevice
 from heft.drivers.stream import Column, Stream
@@ -18,8 +19,15 @@ __all__ = ["SimWrench", "WrenchOptions"]
 
 
 class WrenchOptions(DeviceOptions):
-    """Strain-gauge sensor between flange and hand; forces [N], torques [N m]."""
+    """Strain-gauge sensor; forces [N], torques [N m]."""
 
+    #: Site or body in whose frame it measures, between that body and its parent; left out: where the robot's file puts
+    #: a device of this name (`wrench_sensors`), else the wrist (`sensor`).
+    frame: str | None = None
+    #: Whether it reports what its load exerts on it.
+    reaction: bool = False
+    #: How it is really mounted: roll, pitch and yaw in the frame [degrees].
+    turned_deg: tuple[float, float, float] = UPRIGHT_DEG
     #: rms of white noise.
     force_noise: NonNegative = 0.05
     torque_noise: NonNegative = 0.002
@@ -39,22 +47,28 @@ class WrenchOptions(DeviceOptions):
 
 
 class SimWrench(SimDevice):
-    """Yields `NAME.wrench` in the sensor's frame, as the sensor acts on the load: at rest the force points up."""
+    """Yields `NAME.wrench` in the sensor's frame, as the sensor acts on the load: at rest the force points up.
+
+    With `reaction` it is what the load exerts on the sensor.
+    """
 
     Options = WrenchOptions
-    MODEL = "simulated wrist F/T sensor"
+    MODEL = "simulated F/T sensor"
 
     def __init__(self, name: str, options: WrenchOptions, context: Context) -> None:
         super().__init__(name, options, context)
-        sensor = self.world.robot.sensor
-        if sensor is None:
-            raise OptionError(f"{name}: the robot's file names no `sensor` site; add it")
+        frame = self.world.robot.places.get(name, self.world.robot.sensor)
+        if frame is None:
+            raise OptionError(
+                f"{name}: nobody says where it sits: the robot's file names no `sensor` site; add it to "
+                "`wrench_sensors` there, or give its `frame`"
+            )
         if options.delay_s < 0.5 / options.rate_hz:
             raise OptionError(
                 f"{name}: delay_s is {options.delay_s} s, less than half a sample period ({0.5 / options.rate_hz} s), "
                 "and the sensor averages over a whole one; raise it"
             )
-        self._delay_s = options.delay_s
+        self._frame, self._wrench = frame, options
         gauges = Sensor.draw(
             self._rng("bias"),
             noise=per_wrench(options.force_noise, options.torque_noise),
@@ -75,9 +89,11 @@ class SimWrench(SimDevice):
             tick_hz=options.tick_hz,
             tick_bits=options.tick_bits,
             hold_s=1.0 / options.rate_hz,
-            frame=sensor,
+            frame=frame,
         )
         self._add_sensor(stream, gauges, options.delay_s)
 
     def _measure(self, t: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
-        return [self.world.wrench(t - self._delay_s, self._period)]
+        o = self._wrench
+        wrench = turned(self.world.wrench(t - o.delay_s, self._period, self._frame), o.turned_deg)
+        return [-wrench if o.reaction else wrench]

@@ -37,6 +37,14 @@ CLEAN: Mapping[str, Mapping[str, Any]] = {
         0.0,
     ),
     "sim_gripper": {"current_noise": 0.0},
+    "sim_imu": dict.fromkeys(
+        (
+            *("gyro_noise", "accelerometer_noise", "orientation_noise"),
+            *("gyro_bias", "accelerometer_bias", "orientation_bias"),
+            *("gyro_bias_drift", "accelerometer_bias_drift"),
+        ),
+        0.0,
+    ),
 }
 
 
@@ -145,6 +153,8 @@ def sim_robot(name: str) -> SimRobot:
         sensor=config.sensor,
         hand=config.hand,
         locked=config.locked,
+        places={name: place.frame for name, place in {**config.wrench_sensors, **config.imu}.items()},
+        free=config.base == "free",
     )
 
 
