@@ -108,6 +108,15 @@ LIVE: dict[str, Live] = {
         }
     ),
 }
+try:
+    import cyclonedds  # noqa: F401 - there is no wheel for every Python
+except ImportError:
+    pass
+else:
+    # Seven joints at 1 kHz, moved by trajectories.
+    LIVE["ros2"] = Live(
+        {"state_hz": 1000.0, "effort": "torque", "ahead_s": 0.2, "watchdog_s": 0.5}, seconds=60.0, lost=0.0
+    )
 #: Part of one core that driver and emulator may take together.
 INSIDE = {
     "cia402": CORE,

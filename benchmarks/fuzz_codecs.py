@@ -17,11 +17,12 @@ import random
 import struct
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rosbags.typesys import Stores, get_typestore
 
 from heft.drivers.codecs import (
     amt21,
@@ -38,6 +39,7 @@ from heft.drivers.codecs import (
     odrive_can,
     robotiq_2f,
     robotiq_ft300,
+    ros2,
     ur_rtde,
 )
 from heft.drivers.codecs.framing import Framing
@@ -436,6 +438,102 @@ def judge_feetech(data: bytes) -> None:
     same(feetech.Parser().feed(data), [(packet.id, packet.code, packet.parameters)], data)
 
 
+ROS = get_typestore(Stores.ROS2_HUMBLE)
+#: Messages of ROS, each with what is compared: the fields of ours and of the other implementation's, as flat lists.
+ROS_KINDS: list[tuple[type[Any], str, Callable[[Any], list[Any]], Callable[[Any], list[Any]]]] = [
+    (
+        ros2.JointState,
+        "sensor_msgs/msg/JointState",
+        lambda m: [m.stamp_ns, m.frame, *m.name, *m.position, *m.velocity, *m.effort],
+        lambda m: [_stamp(m.header), m.header.frame_id, *m.name, *m.position, *m.velocity, *m.effort],
+    ),
+    (
+        ros2.WrenchStamped,
+        "geometry_msgs/msg/WrenchStamped",
+        lambda m: [m.stamp_ns, m.frame, *m.wrench],
+        lambda m: [
+            _stamp(m.header),
+            m.header.frame_id,
+            *(getattr(v, axis) for v in (m.wrench.force, m.wrench.torque) for axis in "xyz"),
+        ],
+    ),
+    (
+        ros2.JointTrajectory,
+        "trajectory_msgs/msg/JointTrajectory",
+        lambda m: [
+            m.stamp_ns,
+            *m.name,
+            *(
+                x
+                for p in m.points
+                for x in (p.after_ns, *p.position, *p.velocity, *p.acceleration, *p.effort)
+            ),
+        ],
+        lambda m: [
+            _stamp(m.header),
+            *m.joint_names,
+            *(x for p in m.points for x in (_time(p.time_from_start), *_point(p))),
+        ],
+    ),
+    (ros2.Positions, "std_msgs/msg/Float64MultiArray", lambda m: [*m.values], lambda m: [*m.data]),
+    (ros2.Clock, "rosgraph_msgs/msg/Clock", lambda m: [m.time_ns], lambda m: [_time(m.clock)]),
+]
+
+
+def _time(time: Any) -> int:
+    return int(time.sec) * 10**9 + int(time.nanosec)
+
+
+def _stamp(header: Any) -> int:
+    return _time(header.stamp)
+
+
+def _point(point: Any) -> Iterator[float]:
+    for values in (point.positions, point.velocities, point.accelerations, point.effort):
+        yield from values
+
+
+def valid_ros2(rng: random.Random) -> bytes:
+    """One of five messages; which one stands in front."""
+    n, stamp_ns = rng.randrange(0, 8), rng.randrange(2**60)
+    names = tuple(f"joint{i}" * rng.randrange(1, 3) for i in range(n))
+
+    def some() -> tuple[float, ...]:
+        return tuple(rng.uniform(-9.0, 9.0) for _ in range(n)) if rng.random() < 0.7 else ()
+
+    kind = rng.randrange(len(ROS_KINDS))
+    frame = rng.choice(("", "base", "tool0"))
+    message = (
+        lambda: ros2.JointState(stamp_ns, names, some(), some(), some(), frame),
+        lambda: ros2.WrenchStamped(stamp_ns, tuple(rng.uniform(-9.0, 9.0) for _ in range(6)), frame),
+        lambda: ros2.JointTrajectory(
+            stamp_ns,
+            names,
+            tuple(ros2.Point(k * 10**7, some(), some(), some()) for k in range(rng.randrange(4))),
+        ),
+        lambda: ros2.Positions(some()),
+        lambda: ros2.Clock(stamp_ns),
+    )[kind]()
+    return bytes([kind]) + message.encode()
+
+
+def judge_ros2(data: bytes) -> None:
+    """What is accepted is what `rosbags` reads in the same bytes, number by number."""
+    if not data or data[0] >= len(ROS_KINDS):
+        raise ProtocolError("no kind of message")
+    own, name, ours, theirs = ROS_KINDS[data[0]]
+    raw = data[1:]
+    mine = ours(own.decode(raw))
+    if own is ros2.JointState:
+        same(repr(ours(ros2.JointStates().decode(raw))), repr(mine), data)
+    try:
+        other = theirs(ROS.deserialize_cdr(raw, name))
+    except Exception as exc:
+        raise FuzzError(f"{raw.hex(' ')} was accepted, and rosbags says {exc!r}") from exc
+    plain = [x.item() if isinstance(x, np.generic) else x for x in other]
+    same(repr(mine), repr(plain), data)
+
+
 def messages(
     valid: Callable[[random.Random], bytes], judge: Callable[[bytes], None]
 ) -> Callable[[int, int], Outcome]:
@@ -454,6 +552,7 @@ CAMPAIGNS: dict[str, Callable[[int, int], Outcome]] = {
     "damiao": messages(valid_damiao, judge_damiao),
     "amt21": messages(valid_amt21, judge_amt21),
     "ur_rtde": messages(valid_rtde, judge_rtde),
+    "ros2": messages(valid_ros2, judge_ros2),
     "dynamixel": fuzz_dynamixel,
     "feetech": messages(valid_feetech, judge_feetech),
 }

@@ -44,6 +44,7 @@ class Transport(StrEnum):
     SERIAL = "serial"
     CAN = "CAN"
     CAN_FD = "CAN FD"
+    DDS = "DDS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,13 @@ _OWN: Mapping[str, Kind] = {
         transport=Transport.TCP,
         yields=f"motion [rad, rad/s], current [A], {_WRENCH}, temperature [K]",
         port=("host", "port"),
+    ),
+    "ros2": Kind(
+        driver="heft.drivers.devices.ros2:Ros2",
+        emulator="heft.drivers.emulators.ros2:Ros2",
+        transport=Transport.DDS,
+        yields=f"motion [rad, rad/s], torque [N m] or current [A], {_WRENCH}, played setpoints",
+        port=("domain", "joint_states"),
     ),
     "cia402": Kind(
         driver="heft.drivers.devices.cia402:Cia402",

@@ -5,6 +5,7 @@ serial_port      a serial port; pty_port: the device's end of one, on a pseudo-t
 byte_line        what both share: a byte stream on a file descriptor
 udp              datagrams over UDP
 can_link         a CAN bus on the event loop; can_bus: opening one; can_frame: one frame
+dds              topics of ROS 2 over DDS; ros2_types: the types of their messages
 process_bus      a CAN bus inside this process; multicast_bus: one between processes
 inbox            items received and not yet taken, bounded
 receive_time     from the kernel's receive stamp to host time

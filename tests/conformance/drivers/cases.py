@@ -290,6 +290,37 @@ CASES = {
         axes=tuple(f"joint{i}" for i in range(1, 7)),
         posture=(0.3, -1.2, 0.5, 0.1, -0.2, 0.7),
     ),
+    "ros2": Case(
+        driver={
+            "state_hz": 500.0,
+            "effort": "torque",
+            "axes": {"joint2": {"name": "elbow"}},
+            "discovery_s": 1.0,
+        },
+        emulator={"state_hz": 500.0, "names": ("joint1", "elbow")},
+        truth=motion,
+        within=(1e-9,) * 4,
+        derived=("device.torque", "device.played"),
+        samples=240,
+        counts=True,
+        nowhere=(
+            {"domain": 231, "interface": "lo", "discovery_s": 0.3},
+            r"ROS domain 231 through lo: nobody publishes /joint_states within 0.3 s",
+        ),
+        wrong=(
+            (
+                {"names": ("joint1", "joint2")},
+                r"/joint_states tells nothing of elbow; it has finger_joint1, ",
+            ),
+            ({"effort": False}, r"/joint_states tells no effort, but `effort: torque` is set"),
+            (
+                {"state_hz": 250.0},
+                r"state_hz is 500 in the rig's file, but the stamps of /joint_states are 4 ms apart",
+            ),
+            ({"reliable": False}, r"/joint_states is published with another quality of service"),
+            ({"sim_time": True}, r"somebody publishes /clock, so that stamps are of simulated time"),
+        ),
+    ),
     "cia402": Case(
         driver={
             "axes": {

@@ -9,7 +9,7 @@ from heft.drivers.registry import KINDS
 FOLDER = Path(__file__).parents[3] / "docs" / "devices"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "README")
 SECTIONS = ["Wiring", "Configuration", "Units", "Clock", "Known traps", "What was verified, and how"]
-DRIVES = ("cia402", "dynamixel", "feetech", "mit_can", "moteus", "odrive_can")
+DRIVES = ("cia402", "dynamixel", "feetech", "mit_can", "moteus", "odrive_can", "ros2")
 
 
 @pytest.mark.parametrize("page", PAGES)
