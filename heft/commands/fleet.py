@@ -1,0 +1,23 @@
+"""`heft fleet`: sessions of many arms: identified, tabled, watched for drift, shown on a page, simulated."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+
+__all__ = ["add"]
+
+ACTIONS = {
+    "identify": "identify every recording of a fleet, in parallel; what is done is not done again",
+    "table": "the table of all sessions and quantities, filtered, as text, CSV or JSON",
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, purpose in ACTIONS.items():
+        one = actions.add_parser(name, help=purpose, description=purpose)
+        describe: Callable[[argparse.ArgumentParser], None] = import_module(f"heft.fleet.actions.{name}").add
+        describe(one)
