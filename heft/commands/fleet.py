@@ -11,6 +11,9 @@ __all__ = ["add"]
 ACTIONS = {
     "identify": "identify every recording of a fleet, in parallel; what is done is not done again",
     "table": "the table of all sessions and quantities, filtered, as text, CSV or JSON",
+    "drift": "which arm has changed: what, since when, how sure, and what usually causes it",
+    "report": "one page: small multiples for each arm, changes marked, the worst first",
+    "simulate": "months of a simulated fleet with planted events, to try the rest on",
 }
 
 

@@ -14,12 +14,12 @@ the normal deviate of the same probability.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri_exp, stdtr
+from scipy.special import ndtri, stdtr
 
 from heft.identify.bodies.arrays import Array
 
@@ -81,6 +81,9 @@ def noise_of(y: Array, std: Array, columns: Array) -> Noise:
     dy, dx = np.diff(y), np.diff(columns, axis=0)
     used = np.ones(len(dy), dtype=np.bool_)
     left = dy - np.median(dy)
+    if float(np.median(np.abs(left))) == 0.0:  # counts that are mostly one number: nothing stands out of them
+        level = max(float(np.std(dy)) / np.sqrt(2.0), 1e-12 + 1e-9 * float(np.abs(y).max(initial=0.0)))
+        return Noise(level, 0.0, np.hypot(std, level))
     for _ in range(3):  # steps and odd nights stand out of what the others scatter
         slope = np.linalg.lstsq(dx[used], dy[used], rcond=None)[0] if dx.shape[1] else np.zeros(0)
         left = dy - dx @ slope
@@ -120,13 +123,13 @@ def event_column(kind: ChangeKind, first: int, length: int) -> Array:
 def deviates(
     y: Array, columns: Array, noise: Noise
 ) -> dict[ChangeKind, tuple[NDArray[np.int64], Array, Array]]:
-    """For both kinds of events: sessions k (K,), sizes (K,), and z as normal deviates (K,)."""
+    """For both kinds of events: sessions k (K,), sizes (K,), and size over standard deviation, Student's (K,)."""
     length = len(y)
     X = _whitened(np.column_stack([np.ones(length), columns]), noise)
     Q, _ = np.linalg.qr(X)
     target = _whitened(y, noise)
     left = target - Q @ (Q.T @ target)
-    degrees = EFFICIENCY * (length - X.shape[1] - 1)
+    degrees = _degrees(length, X.shape[1])
     found: dict[ChangeKind, tuple[NDArray[np.int64], Array, Array]] = {}
     t = np.arange(length, dtype=np.float64)
     lengths: tuple[tuple[ChangeKind, int], ...] = (("step", LASTED), ("trend", TREND_LASTED))
@@ -142,16 +145,19 @@ def deviates(
         known = square > 1e-9 * len(y)
         size = np.divide(left @ D, square, out=np.zeros(len(at)), where=known)
         z = size * np.sqrt(np.where(known, square, 0.0))
-        found[kind] = (at, size, _normal(z, degrees))
+        found[kind] = (at, size, z)
     return found
 
 
-def _normal(t: Array, degrees: float) -> Array:
-    """Normal deviates of the same probability as Student's."""
-    tail = stdtr(degrees, -np.abs(t))
-    with np.errstate(divide="ignore"):
-        z = -ndtri_exp(np.log(np.maximum(tail, 1e-300)))
-    return np.sign(t) * z
+def _degrees(length: int, columns: int) -> float:
+    """Degrees of freedom of the scatter that a change is held against."""
+    return EFFICIENCY * (length - columns - 1)
+
+
+def _normal(t: float, degrees: float) -> float:
+    """The normal deviate of the same probability as Student's."""
+    tail = float(stdtr(degrees, -abs(t)))
+    return float(np.copysign(abs(t) if tail < 1e-300 else -ndtri(tail), t))
 
 
 def find_changes(y: Array, std: Array, columns: Array, least: float) -> tuple[list[Change], Noise]:
@@ -165,15 +171,30 @@ def find_changes(y: Array, std: Array, columns: Array, least: float) -> tuple[li
         return changes, noise
     known = columns
     for _ in range(MOST_CHANGES):
-        best: Change | None = None
-        for kind, (at, size, z) in deviates(y, known, noise).items():
-            if len(at):
-                i = int(np.argmax(np.abs(z)))
-                if best is None or abs(z[i]) > abs(best.z):
-                    spread = abs(float(size[i] / z[i])) if z[i] else float("inf")
-                    best = Change(kind, int(at[i]), float(size[i]), spread, float(z[i]))
+        best, largest = None, 0.0
+        for kind, (at, size, t) in deviates(y, known, noise).items():
+            i = int(np.argmax(np.abs(t))) if len(at) else -1
+            if i >= 0 and abs(t[i]) > largest:
+                largest = abs(float(t[i]))
+                z = _normal(float(t[i]), _degrees(len(y), known.shape[1] + 1))
+                best = Change(kind, int(at[i]), float(size[i]), abs(float(size[i] / t[i])), z)
         if best is None or abs(best.z) < least:
             break
         changes.append(best)
         known = np.column_stack([known, event_column(best.kind, best.first, len(y))])
-    return changes, noise
+    return _refitted(y, known, changes, noise), noise
+
+
+def _refitted(y: Array, columns: Array, changes: list[Change], noise: Noise) -> list[Change]:
+    """The changes with sizes that were found together, the surest first; `columns` have theirs as the last."""
+    if not changes:
+        return []
+    X = _whitened(np.column_stack([np.ones(len(y)), columns]), noise)
+    found, *_ = np.linalg.lstsq(X, _whitened(y, noise), rcond=None)
+    std = np.sqrt(np.maximum(np.diag(np.linalg.pinv(X.T @ X)), 1e-300))
+    degrees = _degrees(len(y), X.shape[1])
+    together = []
+    for one, size, each in zip(changes, found[-len(changes) :], std[-len(changes) :], strict=True):
+        z = _normal(float(size / each), max(degrees, 1.0))
+        together.append(replace(one, size=float(size), std=float(each), z=z))
+    return sorted(together, key=lambda one: -abs(one.z))

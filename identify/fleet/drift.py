@@ -47,7 +47,7 @@ class DriftOptions:
 class Drifted:
     """One quantity that has changed.
 
-    size    a step's share (of `log` quantities) or in its unit; a trend's for 30 days; `now` all of it up to now
+    size    of a step, or of a trend in 30 days, in the series' own scale (logarithm or unit); `now` all of it up to now
     sure    probability that a series without a change never looks like this in a year, all quantities together
     """
 
@@ -65,9 +65,14 @@ class Drifted:
     sure: float
 
     @property
+    def share(self) -> float:
+        """The change of a quantity that is looked at by its logarithm, over what it was before."""
+        return float(np.expm1(self.size))
+
+    @property
     def text(self) -> str:
         """As people say it."""
-        size = f"{100 * self.size:+.1f} %" if self.log else f"{self.size:+.3g} {self.unit}".rstrip()
+        size = f"{100 * self.share:+.1f} %" if self.log else f"{self.size:+.3g} {self.unit}".rstrip()
         a_month = " a month" if self.kind == "trend" else ""
         return f"{self.parameter} {size}{a_month}"
 
@@ -80,9 +85,9 @@ class Drifted:
             "kind": self.kind,
             "since": _utc(self.since),
             "session": self.session,
-            "size": self.size,
+            "size": self.share if self.log else self.size,
             "std": self.std,
-            "now": self.now,
+            "now": float(np.expm1(self.now)) if self.log else self.now,
             "z": self.z,
             "sure": self.sure,
         }
@@ -109,7 +114,7 @@ class DriftEvent:
         more = f" and {len(self.changes) - 1} more" if len(self.changes) > 1 else ""
         return (
             f"{self.arm}: {self.main.text} since {_utc(self.main.since)[:10]} "
-            f"({100 * self.main.sure:.4g} % sure){more}{cause}"
+            f"({_percent(self.main.sure)} sure){more}{cause}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -247,6 +252,10 @@ def short_series(reports: Iterable[SeriesReport]) -> Mapping[str, int]:
         arm = report.series.arm
         lengths[arm] = max(len(report.series), lengths.get(arm, 0))
     return {arm: length for arm, length in lengths.items() if length < FEWEST}
+
+
+def _percent(share: float) -> str:
+    return "over 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"
 
 
 def _utc(time_us: int) -> str:

@@ -31,14 +31,14 @@ class SessionFacts:
 
     arm        the rig's cell, or the rig's name; empty where no rig's file is inside
     utc_s      when it began [s]; NaN where nobody knows
-    loss       share of each stream's samples that were lost
+    loss       share of each stream's samples that were lost, and its standard deviation as that of a count
     skew_ppm   rate of each device's clock against the host's, minus one [ppm]
     tracking   rms of setpoint minus position by joint [rad, m]
     """
 
     arm: str
     utc_s: float
-    loss: Mapping[str, float] = field(default_factory=dict)
+    loss: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     skew_ppm: Mapping[str, float] = field(default_factory=dict)
     tracking: Mapping[str, float] = field(default_factory=dict)
 
@@ -51,7 +51,8 @@ class SessionFacts:
         losses = {}
         for stream, said in _note(recording, "losses").items():
             if isinstance(said, dict) and said.get("expected"):
-                losses[stream] = float(said.get("lost") or 0) / float(said["expected"])
+                lost, expected = float(said.get("lost") or 0), float(said["expected"])
+                losses[stream] = (lost / expected, float(np.sqrt(lost + 1.0)) / expected)
         skews = {}
         for device, said in _note(recording, "clock_fits").items():
             try:

@@ -183,7 +183,7 @@ def rows_of(
         for joint, share in zip(joints, error.per_joint, strict=True)
     ]
     rows += [row(f"{joint}.tracking_error", "rad", value) for joint, value in facts.tracking.items()]
-    rows += [row(f"loss.{stream}", "", share) for stream, share in facts.loss.items()]
+    rows += [row(f"loss.{stream}", "", share, std) for stream, (share, std) in facts.loss.items()]
     rows += [row(f"clock_skew.{device}", "ppm", skew) for device, skew in facts.skew_ppm.items()]
     return rows
 
