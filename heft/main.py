@@ -42,6 +42,7 @@ COMMANDS = {
     "import": "make a recording of CSV, NPZ, Parquet or ROS 2 bags of other tools",
     "export": "write an identified model as URDF, MJCF, CSV or YAML, or a recording as CSV, Parquet or a bag",
     "compare": "compare results: what moved, and how each predicts the others' data",
+    "fleet": "many arms over months: identify all recordings, the table, drift, a page, simulated fleets",
     "worker": "follow sessions and identify them, on this host or on another",
     "keys": "who may reach sessions from other hosts: keys of one's own, of peers, of hosts",
     "devices": "which devices there are",

@@ -87,6 +87,7 @@ def fit(
     validate: Dataset | Sequence[Dataset] | None = None,
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
+    keep: Callable[[Alignment], None] | None = None,
 ) -> Result:
     """Identify a robot's parameters.
 
@@ -105,6 +106,7 @@ def fit(
     validate    data that the result is validated on and that the fit does not see
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
     progress    called with the share of the data that has been read, 0 to 1
+    keep        called with the data as they were fitted, aligned and with the problem (`heft.identify.fleet.triangles`)
     """
     import numpy as np
 
@@ -179,6 +181,8 @@ def fit(
     scatter = scatter_of(alignment, least_squares)
     problem = problem.updated(reweight=problem.reweight, inflation=scatter.inflation)
     alignment = replace(alignment, problem=problem)
+    if keep is not None:
+        keep(alignment)
 
     try:
         answer = estimate(problem, method.name, **method.options)
@@ -262,6 +266,7 @@ def identify_recordings(
     validate: Sequence[Recording] = (),
     bootstrap: Bootstrap | None = None,
     progress: Callable[[float], None] | None = None,
+    keep: Callable[[Alignment], None] | None = None,
 ) -> Result:
     """Fit the segments marked for identification; validate on those marked for validation, or on other recordings.
 
@@ -318,6 +323,7 @@ def identify_recordings(
         validate=unseen or None,
         bootstrap=bootstrap,
         progress=progress,
+        keep=keep,
     )
     configuration = {**result.provenance.configuration, **({"settings": chosen.to_dict()} if chosen else {})}
     told = {one.id for one in result.findings}

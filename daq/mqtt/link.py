@@ -92,6 +92,11 @@ class Link:
         return self._client is not None
 
     @property
+    def waiting(self) -> int:
+        """Events and states that the broker has not taken yet."""
+        return len(self._events) + len(self._changed)
+
+    @property
     def refused(self) -> Mapping[str, int]:
         """Incoming messages that were not believed, by reason."""
         return self._inbox.refused

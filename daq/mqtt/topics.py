@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["gripper_event", "health", "online", "payload", "payload_event", "session"]
+__all__ = ["drift", "drift_event", "gripper_event", "health", "online", "payload", "payload_event", "session"]
 
 
 def online(cell: str, role: str) -> str:
@@ -33,3 +33,13 @@ def payload_event(cell: str) -> str:
 def gripper_event(cell: str) -> str:
     """Event, incoming: a gripper that others command has taken or let go of something."""
     return f"heft/{cell}/event/gripper"
+
+
+def drift(fleet: str) -> str:
+    """State: how many events of drift a fleet has, and on which arms."""
+    return f"heft/{fleet}/drift"
+
+
+def drift_event(fleet: str) -> str:
+    """Event: an arm of a fleet has changed."""
+    return f"heft/{fleet}/event/drift"

@@ -77,7 +77,7 @@ class Information:
         both = np.array(
             [
                 triangle(np.concatenate([_rows(a), _rows(b)]))
-                for a, b in zip(self._extended(), other._extended(), strict=True)
+                for a, b in zip(self.extended, other.extended, strict=True)
             ]
         )
         return Information.of(both, self.rows + other.rows, self.names)
@@ -94,7 +94,7 @@ class Information:
     def resampled(cls, parts: Sequence[Information], counts: NDArray[np.int64]) -> Information:
         """Of parts of the data together, part i counted `counts[i]` times."""
         used = [
-            (part._extended(), np.sqrt(count)) for part, count in zip(parts, counts, strict=True) if count
+            (part.extended, np.sqrt(count)) for part, count in zip(parts, counts, strict=True) if count
         ]
         joints = range(len(parts[0].rows))
         stacked = [triangle(np.concatenate([root * _rows(R[j]) for R, root in used])) for j in joints]
@@ -113,7 +113,7 @@ class Information:
         """The same for torques tau(t + `delay_s`), by a second-order Taylor expansion."""
         if delay_s == 0.0:
             return self
-        extended = self._extended()
+        extended = self.extended
         extended[:, :, -3] += delay_s * extended[:, :, -2] + 0.5 * delay_s**2 * extended[:, :, -1]
         extended[:, :, -2] += delay_s * extended[:, :, -1]
         for block in extended[:, -3:, -3:]:
@@ -126,7 +126,8 @@ class Information:
         rates = None if self.rates is None else root * self.rates
         return Information(root * self.factors, np.rint(share * self.rows), self.names, rates)
 
-    def _extended(self) -> Array:
+    @property
+    def extended(self) -> Array:
         """[factor, rates] of each joint as one triangle, shape (n, p + 3, p + 3)."""
         count, size = len(self.rows), len(self.names) + 1
         extended = np.zeros((count, size + 2, size + 2))

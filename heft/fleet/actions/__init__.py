@@ -1,0 +1,1 @@
+"""One module per action of `heft fleet`: `add(parser)` describes it, `run(arguments)` does it."""

@@ -1,0 +1,52 @@
+"""`heft fleet report`: one page of a fleet, that needs nothing else to be read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from heft.daq.whole_file import write_whole
+from heft.exit_codes import ExitCode
+from heft.fleet.actions.drift import add_drift_options, drift_of
+from heft.identify.fleet.page import render
+
+__all__ = ["add", "run"]
+
+PAGE = "fleet.html"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describe the action."""
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path("fleet"), help="of the run (default: fleet)"
+    )
+    add_drift_options(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help=f"the page (default: {PAGE} in the run's folder)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page."""
+    events, reports = drift_of(arguments)
+    path = arguments.out or arguments.folder / PAGE
+
+    def link(session: str) -> str | None:
+        """The session's page, or its result, as seen from this one."""
+        for name in ("report.html", "result.json"):
+            if (arguments.folder / session / name).is_file():
+                return (
+                    f"{session}/{name}"
+                    if arguments.out is None
+                    else str((arguments.folder / session / name).absolute())
+                )
+        return None
+
+    write_whole(path, render(events, reports, link).encode())
+    facts = {"page": str(path), "arms": len({one.series.arm for one in reports}), "events": len(events)}
+    sys.stdout.write((json.dumps(facts) if arguments.json else f"page      {path}") + "\n")
+    return ExitCode.DONE

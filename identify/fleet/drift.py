@@ -1,0 +1,262 @@
+"""Drift of a fleet: what has changed on which arm, since when, how sure, and what usually causes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.fleet.causes import Cause, causes_of
+from heft.identify.fleet.change import (
+    FEWEST,
+    LOG_RATE,
+    SLOPE,
+    Change,
+    ChangeKind,
+    Noise,
+    event_column,
+    find_changes,
+    threshold,
+)
+from heft.identify.fleet.series import Series
+
+__all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift", "short_series", "sureness"]
+
+#: Changes of one arm whose first sessions are no further apart are one event; trends begin less sharply.
+APART, TREND_APART = 5, 45
+
+
+@dataclass(frozen=True)
+class DriftOptions:
+    """What is asked.
+
+    rate     false alarms that are expected per arm and year, over all its quantities
+    least    changes that are told, as a share of quantities that are looked at by their logarithm; smaller ones are no
+             drift, however sure
+    """
+
+    rate: float = 0.5
+    least: float = 0.01
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """One quantity that has changed.
+
+    size    of a step, or of a trend in 30 days, in the series' own scale (logarithm or unit); `now` all of it up to now
+    sure    probability that a series without a change never looks like this in a year, all quantities together
+    """
+
+    parameter: str
+    unit: str
+    log: bool
+    kind: ChangeKind
+    first: int
+    since: int
+    session: str
+    size: float
+    std: float
+    now: float
+    z: float
+    sure: float
+
+    @property
+    def share(self) -> float:
+        """The change of a quantity that is looked at by its logarithm, over what it was before."""
+        return float(np.expm1(self.size))
+
+    @property
+    def text(self) -> str:
+        """As people say it."""
+        size = f"{100 * self.share:+.1f} %" if self.log else f"{self.size:+.3g} {self.unit}".rstrip()
+        a_month = " a month" if self.kind == "trend" else ""
+        return f"{self.parameter} {size}{a_month}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "parameter": self.parameter,
+            "unit": self.unit,
+            "relative": self.log,
+            "kind": self.kind,
+            "since": _utc(self.since),
+            "session": self.session,
+            "size": self.share if self.log else self.size,
+            "std": self.std,
+            "now": float(np.expm1(self.now)) if self.log else self.now,
+            "z": self.z,
+            "sure": self.sure,
+        }
+
+
+@dataclass(frozen=True)
+class DriftEvent:
+    """Quantities of one arm that changed together; the surest first. `causes` are what usually does that."""
+
+    robot: str
+    arm: str
+    changes: tuple[Drifted, ...]
+    causes: tuple[Cause, ...]
+
+    @property
+    def main(self) -> Drifted:
+        """The surest change."""
+        return self.changes[0]
+
+    @property
+    def text(self) -> str:
+        """One line, for a terminal or a pager."""
+        cause = f"; usually: {self.causes[0].text}" if self.causes else ""
+        more = f" and {len(self.changes) - 1} more" if len(self.changes) > 1 else ""
+        return (
+            f"{self.arm}: {self.main.text} since {_utc(self.main.since)[:10]} "
+            f"({_percent(self.main.sure)} sure){more}{cause}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "robot": self.robot,
+            "arm": self.arm,
+            "since": _utc(self.main.since),
+            "text": self.text,
+            "changes": [one.to_dict() for one in self.changes],
+            "causes": [one.to_dict() for one in self.causes],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesReport:
+    """One series as it was looked at.
+
+    changes      that were found
+    noise        that they were held against
+    level        what the model has for each session, in the quantity's unit, shape (T,)
+    tells_step   the smallest step that would be told within 5 sessions, after as many as there are
+    tells_trend  the smallest trend of 30 days that would be told within 60; both in the series' own scale
+    """
+
+    series: Series
+    changes: tuple[Change, ...]
+    noise: Noise
+    level: Array
+    tells_step: float
+    tells_trend: float
+
+
+def find_drift(
+    series: Iterable[Series], options: DriftOptions = DriftOptions()
+) -> tuple[list[DriftEvent], list[SeriesReport]]:
+    """Events of all arms, the surest first; and every series as it was looked at."""
+    by_arm: dict[tuple[str, str], list[Series]] = {}
+    for one in series:
+        by_arm.setdefault((one.robot, one.arm), []).append(one)
+    events: list[DriftEvent] = []
+    reports: list[SeriesReport] = []
+    for (robot, arm), own in by_arm.items():
+        least = threshold(len(own), options.rate)
+        looked = [_look(one, least) for one in own]
+        reports += looked
+        events += _events(robot, arm, looked, options)
+    events.sort(key=lambda event: -abs(event.main.z))
+    return events, reports
+
+
+def _look(one: Series, least: float) -> SeriesReport:
+    """A series with its changes and its model."""
+    y, std = one.scaled
+    _, columns = one.covariates()
+    changes, noise = find_changes(y, std, columns, least)
+    level = _level(y, columns, changes, noise)
+    typical = float(np.median(noise.std)) * np.sqrt((1 + noise.rho) / max(1 - noise.rho, 1e-3))
+    n = max(len(one), 1)
+    step = least * typical * np.sqrt(1 / 5 + 1 / n)
+    trend = least * typical * np.sqrt(3 / 60) * np.sqrt(1 + 45 / n) / 2.0
+    return SeriesReport(
+        one, tuple(changes), noise, np.exp(level) if one.kind.log else level, float(step), float(trend)
+    )
+
+
+def _level(y: Array, columns: Array, changes: Sequence[Change], noise: Noise) -> Array:
+    """Base, covariates and changes together, fitted by weighted least squares, shape (T,)."""
+    events = [event_column(one.kind, one.first, len(y)) for one in changes]
+    X = np.column_stack([np.ones(len(y)), columns, *events])
+    found, *_ = np.linalg.lstsq(X / noise.std[:, None], y / noise.std, rcond=None)
+    return np.asarray(X @ found)
+
+
+def _events(
+    robot: str, arm: str, looked: Sequence[SeriesReport], options: DriftOptions
+) -> Iterable[DriftEvent]:
+    """Changes of one arm, joined where they came together."""
+    drifted = [
+        one
+        for report in looked
+        for change in report.changes
+        if (one := _drifted(report, change, len(looked), options)) is not None
+    ]
+    drifted.sort(key=lambda one: -abs(one.z))
+    day = 86_400e6
+    groups: list[list[Drifted]] = []
+    for one in drifted:
+        for group in groups:
+            apart = TREND_APART if "trend" in (one.kind, group[0].kind) else APART
+            if abs(one.since - group[0].since) <= apart * day:
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    for group in groups:
+        yield DriftEvent(robot, arm, tuple(group), causes_of(group, drifted))
+
+
+def _drifted(report: SeriesReport, change: Change, quantities: int, options: DriftOptions) -> Drifted | None:
+    """A change as it is told; None where it is too small to matter."""
+    series = report.series
+    days = (series.time[-1] - series.time[0]) / 86_400e6
+    per_month = 30.0 * (len(series) - 1) / days if days > 0 else 30.0
+    factor = per_month if change.kind == "trend" else 1.0
+    lasted = len(series) - change.first
+    now = change.size * (lasted if change.kind == "trend" else 1.0)
+    if series.kind.log and abs(now) < options.least:
+        return None
+    return Drifted(
+        parameter=series.parameter,
+        unit=series.unit,
+        log=series.kind.log,
+        kind=change.kind,
+        first=change.first,
+        since=int(series.time[change.first]),
+        session=str(series.sessions[change.first]),
+        size=change.size * factor,
+        std=change.std * factor,
+        now=now,
+        z=change.z,
+        sure=sureness(change.z, quantities),
+    )
+
+
+def sureness(z: float, quantities: int) -> float:
+    """Probability that no series of an arm looks like this by chance in a year (as `threshold` is calibrated)."""
+    return float(np.exp(-quantities * np.exp(LOG_RATE - SLOPE * z**2 / 2)))
+
+
+def short_series(reports: Iterable[SeriesReport]) -> Mapping[str, int]:
+    """Arms whose history is too short for a word, with their sessions."""
+    lengths: dict[str, int] = {}
+    for report in reports:
+        arm = report.series.arm
+        lengths[arm] = max(len(report.series), lengths.get(arm, 0))
+    return {arm: length for arm, length in lengths.items() if length < FEWEST}
+
+
+def _percent(share: float) -> str:
+    return "over 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"
+
+
+def _utc(time_us: int) -> str:
+    return f"{datetime.fromtimestamp(time_us * 1e-6, UTC):%Y-%m-%d %H:%M}"

@@ -1,0 +1,132 @@
+"""Series of one quantity of one arm over its sessions, and how each quantity is looked at."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heft.identify.bodies.arrays import Array, frozen
+
+__all__ = ["KINDS", "Kind", "Series", "kind_of", "series_of"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of quantity, by a pattern of its name.
+
+    log          looked at by its logarithm: changes are shares of it
+    covariates   what else changes it, and is taken off by regression
+    bound        the change that matters, as a share where `log`, else in its unit (NaN: every change that is sure)
+    """
+
+    pattern: str
+    log: bool
+    covariates: tuple[str, ...] = ()
+    bound: float = float("nan")
+
+
+#: What is watched, the first pattern that fits counts; quantities of no pattern are in the table alone.
+KINDS: tuple[Kind, ...] = (
+    Kind("*.friction", True, ("temperature", "load")),
+    Kind("*.offset", False, ("temperature", "load")),
+    Kind("*.gain", True, ("temperature",)),
+    Kind("hand.mass", True, ("load",)),
+    Kind("link*.mass", True, ("load",)),
+    Kind("*.tracking_error", True, ("temperature", "load")),
+    Kind("*.torque_error", True, ("temperature", "load")),
+    Kind("torque_error", True, ("temperature", "load")),
+    Kind("clock_skew.*", False, ("temperature",)),
+    Kind("delay.*", False, ()),
+    Kind("loss.*", False, ()),
+)
+
+
+def kind_of(parameter: str) -> Kind | None:
+    """How a quantity is looked at; None where it is not watched."""
+    return next((kind for kind in KINDS if fnmatch.fnmatchcase(parameter, kind.pattern)), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One quantity of one arm, in the order of time; all arrays of shape (T,).
+
+    time         UTC [us]
+    value, std   in `unit`; std NaN where only the scatter of the values tells it
+    temperature  [K], `load` [kg]; NaN where not known
+    """
+
+    robot: str
+    arm: str
+    parameter: str
+    unit: str
+    kind: Kind
+    sessions: NDArray[Any]
+    time: NDArray[np.int64]
+    value: Array
+    std: Array
+    temperature: Array
+    load: Array
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def scaled(self) -> tuple[Array, Array]:
+        """What is looked at, and its standard deviation: the logarithm where the kind says so, shape (T,) each."""
+        std = np.where(np.isfinite(self.std), self.std, 0.0)
+        if not self.kind.log:
+            return self.value, std
+        return np.log(self.value), std / self.value
+
+    def covariates(self) -> tuple[tuple[str, ...], Array]:
+        """Names and columns (T, c) of what is taken off, centred; without those that are not known or hardly vary."""
+        names, columns = [], []
+        for name, column, least in (("temperature", self.temperature, 0.2), ("load", self.load, 1e-3)):
+            if name in self.kind.covariates and np.isfinite(column).all() and np.std(column) > least:
+                names.append(name)
+                columns.append(column - column.mean())
+        return tuple(names), np.column_stack(columns) if columns else np.zeros((len(self), 0))
+
+
+def series_of(table: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Iterator[Series]:
+    """The watched series of a table's columns (arrays of one length), sessions that failed and unknown times left out.
+
+    Rows that the prior dominates tell of the file and not of the arm; they are left out, too.
+    """
+    column = {name: np.asarray(values) for name, values in table.items()}
+    time = column["time"].astype("datetime64[us]").astype(np.int64)
+    value = column["value"].astype(np.float64)
+    good = np.isfinite(value) & (time != 0) & (column["verdict"] != "failed")
+    good &= ~column["prior_dominated"].astype(np.bool_)
+    good = np.flatnonzero(good)
+    names, at = np.unique(column["parameter"][good].astype(str), return_inverse=True)
+    kinds = [kind_of(str(name)) for name in names]
+    positive = np.array([kind is not None and kind.log for kind in kinds])[at]
+    watched = np.array([kind is not None for kind in kinds])[at] & (~positive | (value[good] > 0))
+    good, at = good[watched], at[watched]
+    arms, of = np.unique(column["arm"][good].astype(str), return_inverse=True)
+    order = np.lexsort((time[good], at, of))
+    good, at, of = good[order], at[order], of[order]
+    edges = np.flatnonzero(np.diff(of * len(names) + at, prepend=-1))
+    for first, last in zip(edges, [*edges[1:], len(good)], strict=True):
+        rows = good[first:last]
+        kind = kinds[at[first]]
+        assert kind is not None
+        yield Series(
+            robot=str(column["robot"][rows[0]]),
+            arm=str(arms[of[first]]),
+            parameter=str(names[at[first]]),
+            unit=str(column["unit"][rows[0]]),
+            kind=kind,
+            sessions=column["session"][rows],
+            time=time[rows],
+            value=frozen(value[rows]),
+            std=frozen(column["std"][rows].astype(np.float64)),
+            temperature=frozen(column["temperature"][rows].astype(np.float64)),
+            load=frozen(column["load"][rows].astype(np.float64)),
+        )
