@@ -10,7 +10,7 @@ import os
 import sys
 import termios
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -20,9 +20,19 @@ from heft.daq.motion.plan import Leg
 from heft.drivers import registry
 from heft.terminal.motion import Outlook, describe_devices, describe_plan
 
-__all__ = ["Arming"]
+__all__ = ["Arming", "Consent"]
 
 _TABLES = 110  # columns
+
+
+class Consent(Protocol):
+    """Whoever may let a rig move."""
+
+    async def confirm(self, plan: Sequence[Leg], unreferenced: Mapping[str, str] | None = None) -> None:
+        """Return when it may; SafetyStop where it may not."""
+
+    def announce(self, what: str) -> None:
+        """Say what may move later."""
 
 
 class Arming:

@@ -31,6 +31,9 @@ COMMANDS = {
     "design": "the motion that tells most, inside every limit and past every obstacle",
     "plan": "the whole motion of a session and its checks, without opening a device",
     "run": "run an excitation session on hardware or on the simulated rig",
+    "serve": "own a rig and show it on a page: sessions, pick-ups and replays on request",
+    "status": "which services and sessions run on this host, and where they stand",
+    "open": "a recording or a result on a page, in the browser",
     "stop": "stop a running session from another terminal, its drives off",
     "pause": "bring a running session to rest on its path, from another terminal",
     "resume": "let a paused session go on",
@@ -49,7 +52,7 @@ COMMANDS = {
     "doctor": "what killed sessions have left behind: list it, clean it, make cut-off recordings whole",
 }
 #: Commands whose name is a word of the language.
-MODULES = {"import": "import_"}
+MODULES = {"import": "import_", "open": "open_"}
 
 
 def main(arguments: list[str] | None = None) -> int:

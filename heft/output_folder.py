@@ -39,9 +39,16 @@ class OutputFolder:
         self._descriptor: int | None = None
 
     @classmethod
-    def given_or_new(cls, path: Path | None, name: str, reserved: Sequence[str] = ()) -> Self:
-        """The operator's folder; else a new one, `sessions/<UTC time>-<name>`, with a number where that is taken."""
-        folder = cls(path or Path("sessions") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}", reserved)
+    def given_or_new(
+        cls,
+        path: Path | None,
+        name: str,
+        reserved: Sequence[str] = (),
+        *,
+        root: Path = Path("sessions"),
+    ) -> Self:
+        """The operator's folder; else a new one, `ROOT/<UTC time>-<name>`, with a number where that is taken."""
+        folder = cls(path or root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}", reserved)
         folder._new = path is None
         return folder
 

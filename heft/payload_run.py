@@ -7,20 +7,20 @@ import asyncio
 import gc
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heft.arming import Arming
+from heft.arming import Arming, Consent
 from heft.attachments import attachments_of
 from heft.daq.bus.endpoint import Endpoints
 from heft.daq.bus.runtime import private_endpoints
 from heft.daq.clock import HostClock, clock_of
 from heft.daq.config.objects import ObjectConfig, load_objects
 from heft.daq.config.rig import RigConfig, load_rig
-from heft.daq.config.session import SessionConfig, load_session
+from heft.daq.config.session import SessionConfig, is_session, load_session
 from heft.daq.config.shipped import locate
 from heft.daq.errors import ConfigError, RecordError, SafetyStop
 from heft.daq.mqtt.link import Link
@@ -50,7 +50,7 @@ from heft.preflight import Preflight
 from heft.priority import ahead_of_others
 from heft.terminal.payloads import describe_payload
 
-__all__ = ["run_live"]
+__all__ = ["Operator", "PayloadJob", "payload_job", "run_live", "serve_payload"]
 
 _LAST_THOUGHT_S = 1.0  # about the last samples
 
@@ -58,18 +58,18 @@ _LAST_THOUGHT_S = 1.0  # about the last samples
 def run_live(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C, or until the session ends."""
     with immediate_interrupt(arguments.json):  # loads the libraries of its devices
-        job = _job(arguments)
+        job = payload_job(arguments)
     return asyncio.run(_until_asked(job))
 
 
 @dataclass(frozen=True)
-class _Job:
+class PayloadJob:
     """All that can be known, and refused, before anything is opened. `config` None: the rig stands by."""
 
     arguments: argparse.Namespace
     config: SessionConfig | None
     rig: RigConfig
-    arming: Arming
+    arming: Consent
     folder: OutputFolder
     robot: Robot
     hand: Hand | None
@@ -77,23 +77,25 @@ class _Job:
     library: tuple[ObjectConfig, ...]
 
 
-def _job(arguments: argparse.Namespace) -> _Job:
+def payload_job(arguments: argparse.Namespace, consent: Consent | None = None) -> PayloadJob:
+    """Everything read and checked; `consent` lets it move, else the operator at this terminal."""
     config, rig = _load(arguments.live)
     if arguments.speed != 1.0 and not rig.simulated:
         raise ConfigError(
             f"{rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
         )
     names = [] if config is None else recording_names(config.name)
-    folder = OutputFolder.given_or_new(arguments.out, "payload", [*names, "pickup-*.mcap*"])
+    root = getattr(arguments, "root", Path("sessions"))
+    folder = OutputFolder.given_or_new(arguments.out, "payload", [*names, "pickup-*.mcap*"], root=root)
     folder.check()
     tell_doubts(rig.robot, "heft payload")
     robot = Robot.from_config(rig.robot)
     bare = arguments.bare
-    return _Job(
+    return PayloadJob(
         arguments,
         config,
         rig,
-        Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None),
+        consent or Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None),
         folder,
         robot,
         hand=None
@@ -106,7 +108,7 @@ def _job(arguments: argparse.Namespace) -> _Job:
     )
 
 
-class _Operator:
+class Operator:
     """SIGINT, SIGTERM and SIGHUP: a controlled stop of the `host` that runs; before, the end of all preparations.
 
     When the host has ended, nothing is left that takes long, and its own end counts.
@@ -126,8 +128,8 @@ class _Operator:
             self._task.cancel()
 
 
-async def _until_asked(job: _Job) -> int:
-    operator = _Operator()
+async def _until_asked(job: PayloadJob) -> int:
+    operator = Operator()
     try:
         with stop_signals(asyncio.get_running_loop(), operator.ask):
             return await _serve(job, operator)
@@ -135,9 +137,8 @@ async def _until_asked(job: _Job) -> int:
         raise SafetyStop(f"{operator.reason or 'cancelled'}; nothing has moved") from None
 
 
-async def _serve(job: _Job, operator: _Operator) -> int:
-    arguments, rig = job.arguments, job.rig
-    clock = clock_of(arguments.speed, simulated=rig.simulated)
+async def _serve(job: PayloadJob, operator: Operator) -> int:
+    arguments = job.arguments
 
     def tell(facts: dict[str, Any]) -> None:
         if arguments.json:
@@ -147,10 +148,22 @@ async def _serve(job: _Job, operator: _Operator) -> int:
         )
         sys.stdout.flush()
 
+    with private_endpoints(telemetry=job.rig.telemetry, outside=job.rig.outside) as endpoints:
+        end = await serve_payload(job, operator, endpoints, tell)
+    if end.reason:
+        _notify(f"{end.state}: {end.reason}")
+    return of_state(end.state)
+
+
+async def serve_payload(
+    job: PayloadJob, operator: Operator, endpoints: Endpoints, tell: Callable[[dict[str, Any]], None]
+) -> Outcome | End:
+    """Weigh until the operator ends it, or the session ends; `tell` gets each pick-up of which there is news."""
+    arguments, rig = job.arguments, job.rig
+    clock = clock_of(arguments.speed, simulated=rig.simulated)
     async with AsyncExitStack() as stack:
         stack.enter_context(job.folder)
         process = await stack.enter_async_context(PayloadProcess(job.robot))
-        endpoints = stack.enter_context(private_endpoints(telemetry=rig.telemetry, outside=rig.outside))
         report = SessionReport(rig, rig.name if job.config is None else job.config.name)
         host = _host(job, clock, endpoints, report)
         streams = {stream.name: stream for stream in host.streams}
@@ -181,17 +194,16 @@ async def _serve(job: _Job, operator: _Operator) -> int:
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop
         stack.callback(gc.unfreeze)
         operator.host = host
-        end = await _run(host, service, job.folder.path)
-    if end.reason:
-        _notify(f"{end.state}: {end.reason}")
-    return of_state(end.state)
+        return await _run(host, service, job.folder.path)
 
 
 def _notify(what: str) -> None:
     sys.stderr.write(f"heft payload: {what}\n")
 
 
-def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionReport) -> Session | Standby:
+def _host(
+    job: PayloadJob, clock: HostClock, endpoints: Endpoints, report: SessionReport
+) -> Session | Standby:
     """Who reads the devices: the session, or a rig that stands by."""
     arguments = job.arguments
     preflight = Preflight(job.rig) if job.config is not None or arguments.arm is not None else None
@@ -221,7 +233,7 @@ def _host(job: _Job, clock: HostClock, endpoints: Endpoints, report: SessionRepo
     )
 
 
-def _reporter(job: _Job, clock: HostClock, process: PayloadProcess) -> Reporter:
+def _reporter(job: PayloadJob, clock: HostClock, process: PayloadProcess) -> Reporter:
     """Tells what the wrist sensor says, or, where there is none, the joints."""
     origin = clock.now_ns() * 1e-9
     if process.by_wrist:
@@ -231,7 +243,7 @@ def _reporter(job: _Job, clock: HostClock, process: PayloadProcess) -> Reporter:
 
 
 def _motions(
-    job: _Job, host: Session | Standby, streams: Mapping[str, Stream], process: PayloadProcess
+    job: PayloadJob, host: Session | Standby, streams: Mapping[str, Stream], process: PayloadProcess
 ) -> WristMotions | None:
     """The wrist motions of an armed rig that stands by; ConfigError where nothing could be weighed, or moved for it."""
     found = PayloadStreams.find(streams, job.robot, str(job.rig.path), by_joints=job.arm is not None)
@@ -292,11 +304,7 @@ async def _run(host: Session | Standby, service: PayloadService, out: Path) -> O
 def _load(path: Path) -> tuple[SessionConfig | None, RigConfig]:
     """A session's file (it has `steps`), or a rig's."""
     path = locate(path)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        lines = []  # what is wrong with it is told below
-    if any(line.startswith("steps:") for line in lines):
+    if is_session(path):
         session = load_session(path)
         return session, session.rig
     return None, load_rig(path)

@@ -15,7 +15,7 @@ from heft.daq.errors import CheckError
 from heft.daq.motion.plan import make_plan
 from heft.exit_codes import ExitCode
 from heft.preflight import Preflight
-from heft.terminal.motion import describe_plan
+from heft.terminal.motion import describe_plan, plan_facts
 
 __all__ = ["show_plan"]
 
@@ -47,8 +47,7 @@ def show_plan(
     facts = {} if rehearsal is None else {"rehearsal": rehearsal()}
     code = ExitCode.DONE if not facts or facts["rehearsal"]["good"] else ExitCode.NO
     if as_json:
-        legs = [{"step": None if leg.step is None else leg.step.name, "seconds": leg.seconds} for leg in plan]
-        told = {"ok": True, "legs": legs, **outlook.to_dict(config.rig.robot.axes), **facts}
+        told = {"ok": True, **plan_facts(plan, config.rig.robot.joints, outlook), **facts}
         sys.stdout.write(json.dumps(told) + "\n")
         return code
     console = Console(file=sys.stdout, highlight=False, markup=False)

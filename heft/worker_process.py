@@ -54,7 +54,7 @@ class WorkerProcess:
         return self
 
     def _start(self, folder: Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "heft", "worker", "--once", "--beside", "--name", self.NAME]
+        command = [sys.executable, "-P", "-m", "heft", "worker", "--once", "--beside", "--name", self.NAME]
         command += ["--bus", str(self._telemetry), "--out", str(folder)]
         command += [part for setting in self._settings for part in ("--set", setting)]
         with (folder / "log").open("wb") as log:

@@ -14,7 +14,7 @@ from heft.daq.config.shipped import locate
 from heft.daq.config.steps import AnyStep, Step
 from heft.daq.errors import ConfigError
 
-__all__ = ["SessionConfig", "WatchConfig", "load_identify", "load_session"]
+__all__ = ["SessionConfig", "WatchConfig", "is_session", "load_identify", "load_session"]
 
 Positive = Annotated[float, Field(gt=0)]
 MOST_STEPS = 1000
@@ -62,6 +62,15 @@ class SessionConfig(Model):
     watch: WatchConfig
     identify: dict[str, Any]
     scene: SceneConfig = SceneConfig()  # the robot's and the rig's, and what the session adds
+
+
+def is_session(path: Path) -> bool:
+    """Whether a file is a session's: it has `steps`; a rig's has none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return False  # what is wrong with it is told by whoever reads it
+    return any(line.startswith("steps:") for line in lines)
 
 
 def load_session(path: Path | str) -> SessionConfig:

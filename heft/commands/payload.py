@@ -12,12 +12,17 @@ from typing import Any
 from rich.console import Console
 
 from heft.daq.config.objects import load_objects
+from heft.daq.config.rig import load_rig
+from heft.daq.config.session import is_session, load_session
+from heft.daq.config.shipped import locate
 from heft.daq.errors import ConfigError
 from heft.daq.importing.open_file import is_foreign
 from heft.daq.recording import Recording
 from heft.exit_codes import ExitCode
 from heft.importing import recording_of
 from heft.options import add_log_options, gain_spread, prepared, seed, speed
+from heft.service.asking import ask_service
+from heft.service.registration import RunningService, running_services, service_of
 from heft.terminal.payloads import describe_payloads
 
 __all__ = ["add", "run"]
@@ -91,6 +96,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=seed, default=0, help="live: seed of the simulated rig")
     parser.add_argument(
+        "--alone",
+        action="store_true",
+        help="live: open the rig here, even where a service owns one of its file",
+    )
+    parser.add_argument(
         "--force", action="store_true", help="weigh also where the recording makes the answer meaningless"
     )
     parser.add_argument(
@@ -108,6 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
             "--all weighs a recording by the identified arm: give the recording and --result RESULT.json"
         )
     if arguments.live is not None:
+        service = None if arguments.alone else _service(arguments.live)
+        if service is not None:
+            return _by_service(service, arguments)
         from heft.payload_run import run_live
 
         return run_live(arguments)
@@ -119,6 +132,30 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         sys.stdout.write(json.dumps(report, allow_nan=False) + "\n")
     return ExitCode.DONE if report["payloads"] else ExitCode.NO
+
+
+def _service(live: Path) -> RunningService | None:
+    """The service that owns the rig of this file, a rig's or a session's."""
+    path = locate(live)
+    if not running_services():
+        return None
+    rig = load_session(path).rig if is_session(path) else load_rig(path)
+    return service_of(rig.path)
+
+
+def _by_service(service: RunningService, arguments: argparse.Namespace) -> int:
+    """The service that owns the rig weighs; its page shows it."""
+    path = locate(arguments.live)
+    request = {
+        "session": path if is_session(path) else None,
+        "arm": arguments.arm is not None,
+        "bare": arguments.bare,
+        "result": arguments.result,
+        "objects": locate(arguments.objects),
+        "out": arguments.out,
+        "speed": arguments.speed,
+    }
+    return ask_service(service, "payload", request, arm=arguments.arm, as_json=arguments.json)
 
 
 def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -6,16 +6,20 @@ import argparse
 import asyncio
 import json
 import sys
-from contextlib import ExitStack, nullcontext
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from heft.daq.bus.endpoint import Endpoints
 from heft.daq.bus.runtime import private_endpoints
 from heft.daq.clock import RealClock
 from heft.daq.recording import Recording
 from heft.daq.replay.replay import Replay
+from heft.drivers.errors import HeftError
 from heft.exit_codes import ExitCode
 from heft.interruption import stop_signals
 from heft.options import add_settings, endpoint, settings, speed
@@ -39,6 +43,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--identify", action="store_true", help="with a worker that identifies it")
     add_settings(parser)
     parser.add_argument("--loop", action="store_true", help="begin anew after the end")
+    parser.add_argument("--page", action="store_true", help="with a page that shows it, with a time line")
+    parser.add_argument("--port", type=int, default=0, help="of the page (default: any)")
+    parser.add_argument("--browser", action="store_true", help="open the page in the browser")
+    parser.add_argument(
+        "--foxglove",
+        type=int,
+        nargs="?",
+        const=8766,
+        metavar="PORT",
+        help="serve it to the Foxglove app (port 8766)",
+    )
     parser.add_argument(
         "--bus",
         type=endpoint,
@@ -102,11 +117,37 @@ async def _play(
                 stack.enter_context(worker)
             if stack.enter_context(on_keys(_actions(replay))):
                 sys.stderr.write(f"{_HELP}\n")
-            async with open_view(endpoints, sys.stderr):
+            async with _page(recording, replay, arguments, endpoints), open_view(endpoints, sys.stderr):
                 await replay.play()
                 await replay.followed({WorkerProcess.NAME: worker.alive})
         done = arguments.identify and not replay.stopped
         return replay, worker.take_result(folder.path / RESULT) if done else ""
+
+
+@asynccontextmanager
+async def _page(
+    recording: Recording, replay: Replay, arguments: argparse.Namespace, endpoints: Endpoints
+) -> AsyncIterator[None]:
+    """A page beside the replay, where one is wanted."""
+    if not arguments.page and arguments.foxglove is None:
+        yield
+        return
+    from heft.identify.data.recorded_robot import robot_of
+    from heft.service.drawing import arm_of_robot
+    from heft.service.watching import page_beside, replay_control
+
+    scene = None
+    with suppress(HeftError):  # a recording without a robot's model is shown without the arm
+        scene = arm_of_robot(robot_of(recording))
+    async with (
+        replay_control(replay, endpoints),
+        page_beside(
+            arguments.file.stem, endpoints, scene, port=arguments.port, foxglove=arguments.foxglove
+        ) as url,
+    ):
+        if arguments.browser:
+            webbrowser.open(url)
+        yield
 
 
 def _actions(replay: Replay) -> dict[str, Any]:

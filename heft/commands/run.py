@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import sys
-from contextlib import ExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from heft import __version__
 from heft.arming import Arming
-from heft.attachments import attachments_of
+from heft.daq.bus.endpoint import Endpoints
 from heft.daq.bus.runtime import private_endpoints
-from heft.daq.clock import clock_of
 from heft.daq.config.session import SessionConfig, load_session
 from heft.daq.errors import ConfigError, RecordError
 from heft.daq.motion.state import State
-from heft.daq.mqtt.session_report import SessionReport
 from heft.daq.session.outcome import Outcome
-from heft.daq.session.session import Session
 from heft.doubts import tell_doubts
 from heft.drivers.errors import HeftError
 from heft.exit_codes import ExitCode, of_error, of_state
@@ -32,15 +28,15 @@ from heft.interruption import aborted, immediate_interrupt, stop_signals, uninte
 from heft.options import add_settings, seed, settings, speed
 from heft.output_folder import OutputFolder, recording_names
 from heft.planning import show_plan
-from heft.preflight import Preflight
-from heft.priority import ahead_of_others
 from heft.rehearsed import rehearsal_state, store_rehearsal
+from heft.service.asking import ask_service
+from heft.service.registration import RunningService, service_of
+from heft.session_run import SessionOrder, SessionRun
 from heft.terminal.keys import listen_to_keys
 from heft.terminal.rehearsal import describe_rehearsal
 from heft.terminal.summary import summarise
 from heft.terminal.view import open_view
-from heft.viewing import viewer_of_config
-from heft.worker_process import REPORT, RESULT, WorkerProcess, identification
+from heft.worker_process import REPORT, RESULT, identification
 
 __all__ = ["DEFAULT_SESSION", "add", "run"]
 
@@ -76,6 +72,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-viewer", action="store_true", help="record without the copies for viewers: a third of the size"
     )
+    parser.add_argument("--page", action="store_true", help="with a page that shows it")
+    parser.add_argument("--port", type=int, default=0, help="of the page (default: any)")
+    parser.add_argument(
+        "--foxglove",
+        type=int,
+        nargs="?",
+        const=8766,
+        metavar="PORT",
+        help="serve it to the Foxglove app (port 8766)",
+    )
+    parser.add_argument(
+        "--alone", action="store_true", help="open the rig here, even where a service owns one of its file"
+    )
     add_settings(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(run=run)
@@ -92,6 +101,9 @@ def run(arguments: argparse.Namespace) -> int:
             return show_plan(
                 config, arguments.json, partial(_rehearsed, config, chosen) if arguments.rehearse else None
             )
+    service = None if arguments.alone or arguments.rehearse else service_of(config.rig.path)
+    if service is not None:
+        return _by_service(service, config, arguments)
     if arguments.speed != 1.0 and not config.rig.simulated:
         raise ConfigError(
             f"{config.rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
@@ -111,6 +123,21 @@ def run(arguments: argparse.Namespace) -> int:
     names = recording_names(config.name) + ([RESULT, REPORT] if identify else [])
     with OutputFolder.given_or_new(arguments.out, config.name, names) as folder:
         return _run(config, arguments, arming, folder, identify, chosen)
+
+
+def _by_service(service: RunningService, config: SessionConfig, arguments: argparse.Namespace) -> int:
+    """The service that owns the rig runs it; its page shows it."""
+    request = {
+        "session": config.path,
+        "out": arguments.out,
+        "speed": arguments.speed,
+        "seed": arguments.seed,
+        "identify": not arguments.no_identify,
+        "settings": list(arguments.set),
+        "unrehearsed": arguments.unrehearsed,
+        "viewer": not arguments.no_viewer,
+    }
+    return ask_service(service, "run", request, arm=arguments.arm, as_json=arguments.json)
 
 
 def _run(
@@ -182,56 +209,52 @@ async def _acquire(
     config: SessionConfig, arguments: argparse.Namespace, arming: Arming, folder: OutputFolder, identify: bool
 ) -> tuple[Outcome, str]:
     """The session, with a worker beside it that leaves `result.json`; else why it has not."""
-    clock = clock_of(arguments.speed, simulated=config.rig.simulated)
-    loop = asyncio.get_running_loop()
     requests: list[str] = []
-    session: Session | None = None
+    running: SessionRun | None = None
 
     def stop(reason: str) -> None:
         requests.append(reason)
-        if session is not None:
-            session.stop(reason)
+        if running is not None:
+            running.session.stop(reason)
 
     with ExitStack() as stack:
-        stack.enter_context(stop_signals(loop, stop))
+        stack.enter_context(stop_signals(asyncio.get_running_loop(), stop))
         endpoints = stack.enter_context(
             private_endpoints(telemetry=config.rig.telemetry, outside=config.rig.outside)
         )
-        worker = WorkerProcess(endpoints.telemetry, folder, arguments.set)
-        report = SessionReport(config.rig, config.name)
-        preflight = Preflight(config.rig, config.scene)
-        arming.outlook = preflight.outlook
-        session = Session(
+        order = SessionOrder(
             config,
-            clock=clock,
-            out=folder.path,
-            endpoints=endpoints,
+            folder,
+            identify,
+            rehearsal=arming.rehearsal,
+            speed=arguments.speed,
             seed=arguments.seed,
-            checks=preflight.checks,
-            judged=preflight.judged,
-            route=preflight.route,
-            attachments=attachments_of(config),
-            notes={"software": {"name": "heft", "version": __version__}, "rehearsal": arming.rehearsal},
-            followers={WorkerProcess.NAME: worker.alive},
-            sinks=[report],
-            confirm=arming.confirm,
-            viewer=viewer_of_config(config.rig.robot, copies=not arguments.no_viewer),
+            settings=tuple(arguments.set),
+            copies=not arguments.no_viewer,
         )
+        running = SessionRun(order, endpoints, arming.confirm)
+        arming.outlook = running.preflight.outlook
         for reason in requests:
-            session.stop(reason)
-        if identify:
-            stack.enter_context(worker)
-        if arguments.speed <= 1.0:  # devices do not wait
-            worker.step_aside()
-            stack.enter_context(ahead_of_others())
-        gc.collect()
-        gc.freeze()  # what is loaded stays: looking through it again would stall the loop for a tenth of a second
-        stack.callback(gc.unfreeze)
+            running.session.stop(reason)
         async with (
+            _page(config, arguments, endpoints),
             open_view(endpoints, sys.stderr, arming.settled),
-            listen_to_keys(dict.fromkeys("p ", session.toggle_pause), arming.settled),
-            report,
+            listen_to_keys(dict.fromkeys("p ", running.session.toggle_pause), arming.settled),
         ):
-            outcome = await session.run()
-        done = identify and outcome.state is State.DONE
-        return outcome, worker.take_result(folder.path / RESULT) if done else ""
+            return await running.run()
+
+
+@asynccontextmanager
+async def _page(
+    config: SessionConfig, arguments: argparse.Namespace, endpoints: Endpoints
+) -> AsyncIterator[None]:
+    """A page beside the session, where one is wanted."""
+    if not arguments.page and arguments.foxglove is None:
+        yield
+        return
+    from heft.service.drawing import arm_of_config
+    from heft.service.watching import page_beside
+
+    scene = arm_of_config(config.rig.robot)
+    async with page_beside(config.name, endpoints, scene, port=arguments.port, foxglove=arguments.foxglove):
+        yield

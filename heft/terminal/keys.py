@@ -10,7 +10,7 @@ import tty
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
-__all__ = ["LEFT", "RIGHT", "listen_to_keys", "on_keys", "split_keys"]
+__all__ = ["LEFT", "RIGHT", "listen_to_keys", "on_keys", "split_keys", "typed_lines"]
 
 LEFT, RIGHT = "\x1b[D", "\x1b[C"
 _ESCAPE = "\x1b["
@@ -61,6 +61,29 @@ async def listen_to_keys(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@contextmanager
+def typed_lines(take: Callable[[str], None], prompt: str) -> Iterator[None]:
+    """Call `take` with every line that is typed while inside; nothing without a terminal, or in the background."""
+    if not sys.stdin.isatty() or os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp():
+        yield
+        return
+    descriptor, loop = sys.stdin.fileno(), asyncio.get_running_loop()
+
+    def typed() -> None:
+        text = os.read(descriptor, 4096).decode(errors="replace")
+        if not text:
+            loop.remove_reader(descriptor)
+        elif text.strip():
+            take(text.strip())
+
+    sys.stderr.write(prompt)
+    loop.add_reader(descriptor, typed)
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
 
 
 def split_keys(text: str) -> Iterator[str]:

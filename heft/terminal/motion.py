@@ -17,7 +17,7 @@ from heft.daq.motion.plan import Leg
 from heft.daq.trajectory.trajectory import Motion
 from heft.drivers.registry import KINDS
 
-__all__ = ["Outlook", "describe_devices", "describe_plan"]
+__all__ = ["Outlook", "describe_devices", "describe_plan", "plan_facts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,3 +154,40 @@ def describe_plan(
     if outlook is not None and outlook.closest_m is not None:
         console.print(f"closest approach: {outlook.closest_parts}, {outlook.closest_m:.3f} m")
     console.print()
+
+
+def plan_facts(
+    plan: Sequence[Leg], joints: Mapping[str, JointConfig], outlook: Outlook | None = None
+) -> dict[str, Any]:
+    """The same as plain JSON values: every leg; of every joint its range and peaks beside the limits; the outlook."""
+    moves = [leg.trajectory for leg in plan if leg.trajectory is not None]
+    extents = [_Extent.of(move) for move in moves]
+    rows = {
+        name: {
+            "from": float(moves[0].start.position[0, i]),
+            "lowest": float(min(one.lowest[i] for one in extents)),
+            "highest": float(max(one.highest[i] for one in extents)),
+            "limits": list(joint.position),
+            "velocity": float(max(one.velocity[i] for one in extents)),
+            "velocity_limit": joint.velocity,
+            "acceleration": float(max(one.acceleration[i] for one in extents)),
+            "acceleration_limit": joint.acceleration,
+            "torque": None if outlook is None or outlook.torque is None else float(outlook.torque[i]),
+            "torque_limit": joint.torque,
+        }
+        for i, (name, joint) in enumerate(joints.items())
+        if moves
+    }
+    return {
+        "legs": [
+            {
+                "step": None if leg.step is None else leg.step.name,
+                "seconds": leg.seconds,
+                "moves": leg.trajectory is not None,
+            }
+            for leg in plan
+        ],
+        "seconds": sum(leg.seconds for leg in plan),
+        "joints": rows,
+        **({} if outlook is None else outlook.to_dict(tuple(joints))),
+    }

@@ -27,13 +27,14 @@ def kinematic_model(robot: Robot) -> pin.Model:
     return reference_model(robot.tree, robot.joints)
 
 
-def link_shapes(config: RobotConfig, robot: Robot) -> list[tuple[str, pin.GeometryObject]]:
+def link_shapes(config: RobotConfig | None, robot: Robot) -> list[tuple[str, pin.GeometryObject]]:
     """Each link's shapes, by its name: as its model file has them, else capsules from its joint to the next ones.
 
-    A mesh counts as its convex hull. Links of a base that does not move are no part of it.
+    `config` None: there is no file at hand. A mesh counts as its convex hull. Links of a base that does not move are no
+    part of it.
     """
     found: list[tuple[str, pin.GeometryObject]] = []
-    drawn = [] if config.model is None else _drawn(config.model_file, config.locked)
+    drawn = [] if config is None or config.model is None else _drawn(config.model_file, config.locked)
     for i, link in enumerate(robot.links):
         own = [shape for shape in drawn if shape.parentJoint == i + 1]
         for number, shape in enumerate(own or _capsules(robot, i)):

@@ -24,8 +24,10 @@ from heft.identify.information.memory import checked_memory, remembered
 if TYPE_CHECKING:
     from heft.daq.recording import Recording
     from heft.daq.recording.growing import GrowingRecording
+    from heft.identify.bodies.arrays import Array
     from heft.identify.bodies.consistency import Level
     from heft.identify.data import Processing
+    from heft.identify.estimation.problem import Problem
     from heft.identify.information.reduction import Information
     from heft.identify.robot import Robot
 
@@ -47,7 +49,8 @@ class Progress:
     """Where identification stands: `samples` of motion used; `rank` `of` base parameters.
 
     `rows` of the regression are counted by how much of them is remembered, with time constant `memory_s` [s].
-    `estimate` are parameters by name, None where there are none yet.
+    `estimate` are parameters by name, None where there are none yet; `base` base parameters with their standard
+    deviations (None: the motion has not told it), `total_mass` that of all links [kg].
     """
 
     samples: int = 0
@@ -58,6 +61,8 @@ class Progress:
     cutoff_hz: float | None = None
     memory_s: float | None = None
     estimate: dict[str, float] | None = None
+    base: dict[str, tuple[float, float | None]] | None = None
+    total_mass: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -156,20 +161,23 @@ class Provisional:
     def _judge(self, information: Information, processing: Processing, samples: int) -> Progress:
         """Rank and condition number of the information so far, and now and then an estimate."""
         from heft.identify.estimation.estimators import estimate
-        from heft.identify.estimation.least_squares import covariance
+        from heft.identify.estimation.least_squares import covariance, weights_of
         from heft.identify.estimation.problem import Problem
 
         problem = Problem.of(self._robot, information, level=self._level)
         ones = np.ones(problem.joints)
         factor, _, _ = problem.stacked(ones)
         condition = problem.base.condition_number(factor)
-        values = self.progress.estimate
+        values, base, mass = self.progress.estimate, self.progress.base, self.progress.total_mass
         if self._windows % ESTIMATE_EVERY == 1:
             try:
                 answer = estimate(problem, self._method)
                 values = dict(zip(problem.layout.names, answer.parameters.tolist(), strict=True))
+                _, spread, _ = covariance(problem, weights_of(problem), information)
+                base = _base(problem, answer.parameters, np.sqrt(np.diag(spread)))
+                mass = sum(value for name, value in values.items() if name.endswith(".m"))
             except HeftError:  # not enough data yet for this method
-                values = None
+                values = base = mass = None
         return Progress(
             samples=samples,
             rows=int(information.rows.max()),
@@ -179,4 +187,15 @@ class Provisional:
             cutoff_hz=processing.cutoff_hz,
             memory_s=self._memory_s if np.isfinite(self._memory_s) else None,
             estimate=values,
+            base=base,
+            total_mass=mass,
         )
+
+
+def _base(problem: Problem, parameters: Array, std: Array) -> dict[str, tuple[float, float | None]]:
+    """Values and standard deviations of the base parameters by name."""
+    found = problem.base.matrix @ parameters
+    return {
+        name: (float(value), float(deviation) if np.isfinite(deviation) else None)
+        for name, value, deviation in zip(problem.base.names, found, std, strict=True)
+    }

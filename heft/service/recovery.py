@@ -1,0 +1,18 @@
+"""What a service that was killed has left in its data folder, made whole when it starts again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heft.leftovers import leftovers
+
+__all__ = ["recover_all"]
+
+
+def recover_all(folder: Path) -> list[str]:
+    """Write recordings that were cut off once more as whole files, remove work that was left; a line for each."""
+    lines = []
+    for one in leftovers([folder]):
+        failure = one.clean()
+        lines.append(f"{one.what}: {one.path}: {failure or one.remedy}")
+    return lines

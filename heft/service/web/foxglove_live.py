@@ -1,0 +1,165 @@
+"""The session in the Foxglove app: joint states, transforms, wrenches and the arm, over its own websocket.
+
+`foxglove-sdk` is an extra (`heft[foxglove]`). It listens at the loopback unless the page itself listens elsewhere, and
+like the page it is an observer: what it cannot send is lost to it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from heft.daq import topics
+from heft.daq.bus.message import Message
+from heft.daq.errors import ConfigError
+from heft.drivers.block import Block
+from heft.drivers.stream import Role
+from heft.service.web.hub import Hub
+
+__all__ = ["FoxgloveView", "serve_foxglove"]
+
+_log = logging.getLogger("heft.service")
+
+_FORCES = ("x.force", "y.force", "z.force", "x.torque", "y.torque", "z.torque")
+_EVERY_NS = 10_000_000  # between two messages of a stream: a viewer draws no more
+
+
+def serve_foxglove(
+    port: int, hub: Hub, host: str, scene: Callable[[], dict[str, Any] | None]
+) -> FoxgloveView:
+    """Serve what the hub hears at a port; ConfigError where the SDK is not installed."""
+    try:
+        import foxglove
+    except ImportError as exc:
+        raise ConfigError(f"--foxglove {port}: needs foxglove-sdk: pip install heft[foxglove]") from exc
+    try:
+        server = foxglove.start_server(name="heft", host=host, port=port)
+    except RuntimeError as exc:
+        raise ConfigError(f"--foxglove {port}: {exc}; choose another port") from exc
+    view = FoxgloveView(server, scene)
+    hub.hear.append(view.hear)
+    return view
+
+
+class FoxgloveView:
+    """Turns what is heard on the bus into Foxglove's own messages."""
+
+    def __init__(self, server: Any, scene: Callable[[], dict[str, Any] | None]) -> None:
+        import foxglove
+
+        self._server, self._scene = server, scene
+        self._joints = foxglove.Channel("/joint_states", schema=_schema("heft.JointStates"))
+        self._wrench = foxglove.Channel("/wrench", schema=_schema("heft.Wrench"))
+        self._told = {
+            topic: foxglove.Channel(f"/{topic}", schema=_schema(f"heft.{topic.title()}"))
+            for topic in (topics.STATE, topics.EVENT, topics.PROGRESS, topics.PAYLOAD)
+        }
+        self._transforms = foxglove.channels.FrameTransformsChannel("/tf")
+        self._sent_ns: dict[str, int] = {}
+
+    def close(self) -> None:
+        """Let go of the port."""
+        self._server.stop()
+
+    def hear(self, message: Message) -> None:
+        """One message of the bus."""
+        if message.block is not None:
+            self._block(message.block)
+        elif message.topic in self._told:
+            self._told[message.topic].log(json.dumps(message.json).encode())
+
+    def _block(self, block: Block) -> None:
+        name, t_ns = block.stream.name, int(block.host_ns[-1])
+        if block.stream.role is not Role.MEASURED or abs(t_ns - self._sent_ns.get(name, 0)) < _EVERY_NS:
+            return
+        self._sent_ns[name] = t_ns
+        columns = [column.name for column in block.stream.columns]
+        values = block.si[-1]
+        found = dict(zip(columns, values.tolist(), strict=True))
+        positions = {c.of: found[c.name] for c in block.stream.columns if c.quantity == "position"}
+        if positions:
+            self._joint_states(block, found, positions, t_ns)
+        if set(_FORCES) <= set(columns):
+            force = {axis: found[f"{axis}.force"] for axis in "xyz"}
+            torque = {axis: found[f"{axis}.torque"] for axis in "xyz"}
+            facts = {"t_ns": t_ns, "frame_id": block.stream.frame, "force": force, "torque": torque}
+            self._wrench.log(json.dumps(facts).encode(), log_time=t_ns)
+
+    def _joint_states(
+        self, block: Block, found: dict[str, float], positions: dict[str, float], t_ns: int
+    ) -> None:
+        names = list(positions)
+        facts = {
+            "t_ns": t_ns,
+            "stream": block.stream.name,
+            "name": names,
+            **{
+                kind: [found.get(f"{name}.{quantity}") for name in names]
+                for kind, quantity in (
+                    ("position", "position"),
+                    ("velocity", "velocity"),
+                    ("effort", "torque"),
+                )
+            },
+        }
+        self._joints.log(json.dumps(facts).encode(), log_time=t_ns)
+        scene = self._scene()
+        if scene is not None and all(joint["name"] in positions for joint in scene["joints"]):
+            self._transforms.log(_transforms(scene, positions), log_time=t_ns)
+
+
+def _schema(name: str) -> Any:
+    import foxglove
+
+    text = json.dumps({"type": "object", "title": name, "additionalProperties": True}).encode()
+    return foxglove.Schema(name=name, encoding="jsonschema", data=text)
+
+
+def _transforms(scene: dict[str, Any], positions: dict[str, float]) -> Any:
+    """Each link in the frame of the one before it."""
+    from foxglove import messages
+
+    links = [joint["link"] for joint in scene["joints"]]
+    found = []
+    for joint in scene["joints"]:
+        rows = np.reshape(joint["place"], (3, 4))
+        axis, q = np.array(joint["axis"]), positions[joint["name"]]
+        turn = rows[:, :3] @ (np.eye(3) if joint["prismatic"] else _turned(axis, q))
+        shift = rows[:, 3] + (rows[:, :3] @ axis * q if joint["prismatic"] else 0.0)
+        x, y, z, w = _quaternion(turn)
+        found.append(
+            messages.FrameTransform(
+                parent_frame_id="base" if joint["parent"] < 0 else links[joint["parent"]],
+                child_frame_id=joint["link"],
+                translation=messages.Vector3(x=shift[0], y=shift[1], z=shift[2]),
+                rotation=messages.Quaternion(x=x, y=y, z=z, w=w),
+            )
+        )
+    return messages.FrameTransforms(transforms=found)
+
+
+def _turned(axis: Any, angle: float) -> Any:
+    """Rotation about a unit axis (Rodrigues)."""
+    x, y, z = axis
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
+
+
+def _quaternion(R: Any) -> tuple[float, float, float, float]:
+    """Of a rotation matrix: x, y, z, w."""
+    values, vectors = np.linalg.eigh(
+        np.array(
+            [
+                [R[0, 0] - R[1, 1] - R[2, 2], R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[2, 1] - R[1, 2]],
+                [R[0, 1] + R[1, 0], R[1, 1] - R[0, 0] - R[2, 2], R[1, 2] + R[2, 1], R[0, 2] - R[2, 0]],
+                [R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], R[2, 2] - R[0, 0] - R[1, 1], R[1, 0] - R[0, 1]],
+                [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1], R[0, 0] + R[1, 1] + R[2, 2]],
+            ]
+        )
+    )
+    x, y, z, w = vectors[:, int(values.argmax())]
+    return float(x), float(y), float(z), float(w)

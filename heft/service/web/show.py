@@ -1,0 +1,119 @@
+"""One page's live side: what it is shown, and how long it may take to be there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from contextlib import suppress
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from heft.daq.bus.stop import send_stop
+from heft.daq.errors import BusError
+from heft.service.client import RefusedRequest, ServiceClient
+from heft.service.strict_json import strict_json
+from heft.service.web.hub import Hub
+from heft.service.web.page_feed import PageFeed
+
+__all__ = ["LiveSocket", "Stopper"]
+
+_log = logging.getLogger("heft.service")
+
+#: Between two frames [s].
+FRAME_S = 1 / 30
+#: The most pages at a time; the rest is refused in words.
+MOST_PAGES = 32
+#: A page that takes nothing for so long is let go [s].
+STALLED_S = 60.0
+#: The longest message of a page [characters].
+MOST_MESSAGE = 16_384
+
+
+class LiveSocket:
+    """The websocket `/live`: state, samples and events, 30 times a second for a page that keeps up."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self.pages = 0
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Until the page goes, or takes nothing for too long."""
+        await socket.accept()
+        if self.pages >= MOST_PAGES:
+            await socket.close(4429, f"{MOST_PAGES} pages are open already; close one")
+            return
+        self.pages += 1
+        feed = PageFeed(self._hub)
+        sending = asyncio.create_task(self._send(socket, feed), name="page")
+        try:
+            while True:
+                text = await socket.receive_text()
+                asked = json.loads(text) if len(text) <= MOST_MESSAGE else None
+                if not isinstance(asked, dict):
+                    break
+                feed.plot(asked.get("plot"))
+        except (WebSocketDisconnect, ValueError, KeyError, RuntimeError):
+            pass
+        finally:
+            self.pages -= 1
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+            with suppress(RuntimeError, WebSocketDisconnect):
+                await socket.close()
+
+    async def _send(self, socket: WebSocket, feed: PageFeed) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            text = strict_json(feed.take()).decode()
+            try:
+                async with asyncio.timeout(STALLED_S):
+                    await socket.send_text(text)
+            except TimeoutError:
+                _log.warning("a page takes nothing for %g s; it is let go", STALLED_S)
+                await socket.close(4408, "nothing was taken")
+                return
+            due = max(due + FRAME_S, loop.time())
+            await asyncio.sleep(due - loop.time())
+
+
+class Stopper:
+    """A stop, by the channel that waits behind nothing, and by asking the owner; the websocket `/stop`, too."""
+
+    def __init__(self, endpoint: str, service: ServiceClient | None) -> None:
+        self._endpoint, self._service = endpoint, service
+
+    async def stop(self, reason: str) -> dict[str, Any]:
+        """Ask on all ways at once; what they said."""
+        _log.info("stop: %s", reason)
+        heard, asked = await asyncio.gather(self._session(reason), self._owner(reason))
+        return {"heard": heard, "stopped": asked}
+
+    async def _session(self, reason: str) -> bool:
+        if not self._endpoint:
+            return False
+        try:
+            await send_stop(self._endpoint, reason, timeout_s=1.0)
+        except BusError:
+            return False
+        return True
+
+    async def _owner(self, reason: str) -> bool:
+        if self._service is None:
+            return False
+        try:
+            return bool((await self._service.ask("stop", reason=reason))["stopped"])
+        except (BusError, RefusedRequest):
+            return False
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Every message on this socket is a stop; the answer says what came of it."""
+        await socket.accept()
+        try:
+            while True:
+                await socket.receive_text()
+                await socket.send_text(json.dumps(await self.stop("stopped on the page")))
+        except (WebSocketDisconnect, RuntimeError):
+            pass
