@@ -46,7 +46,7 @@ __all__ = ["UrOptions", "UrRtde"]
 
 _JOINTS = 6
 _CB3_HZ = 125.0
-_TEMPERATURE_HZ = 1.0
+_TEMPERATURE_HZ = 20.0
 _SWITCH_S = 2.0  # in which a program begins, or ends
 _FULL_SPEED = 0.999  # below it the controller follows later than it is told
 _NAMES = (
@@ -274,9 +274,9 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
         self._played.add(self._cycles, reference.tolist(), self.clock.now_ns())
         self._cycles += 1
 
-    def _leave_out(self, cycles: int) -> None:
-        super()._leave_out(cycles)
-        self._cycles += cycles
+    @property
+    def _cycle_hz(self) -> float:
+        return self.options.command_hz or self.options.rate_hz
 
     async def _feed(self) -> None:
         program, reference = self._program, self._follower.reference.tolist()
@@ -309,11 +309,12 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
             self._number = 1 + self.clock.now_ns() // 1_000_000 % 2_000_000_000
             self._command, self._arming, self._program = FOLLOW, True, program
             await self._feed()  # where the arm is, before the program looks
+            own_hz = E_SERIES_HZ if self._version >= 5 else _CB3_HZ
             text = ServoProgram(
                 self._number,
                 watchdog_s=o.watchdog_s,
-                step_s=1.0 / (E_SERIES_HZ if self._version >= 5 else _CB3_HZ),
-                bridged=o.catch_up,
+                step_s=1.0 / own_hz,
+                bridged=round(o.catch_up * own_hz / self._cycle_hz),
                 lookahead_s=o.lookahead_s,
                 gain=o.gain,
                 deceleration=float(self.deceleration.min()),

@@ -27,8 +27,10 @@ class UrOptions(FollowingOptions):
     #: Where it takes programs (secondary interface), and its dashboard, asked for remote control; null: not asked.
     script_port: Port = codec.SCRIPT_PORT
     dashboard_port: Port | None = codec.DASHBOARD_PORT
-    #: Samples and setpoints per second: at most 500 (e-Series and later), 125 (CB3).
+    #: Samples per second: at most 500 (e-Series and later), 125 (CB3).
     rate_hz: RateHz = E_SERIES_HZ
+    #: Setpoints per second; left out: as many. The program goes on by their velocity in between.
+    command_hz: RateHz | None = None
     #: A controller that has been silent for this long is lost [s].
     timeout_s: Positive = 0.25
     #: Read the F/T sensor in the tool flange (e-Series) as it measures, without zeroing; false where there is none.
@@ -42,5 +44,5 @@ class UrOptions(FollowingOptions):
     gain: Annotated[float, Field(ge=100, le=2000)] = 300.0
     #: Of the controlled stop [rad/s2]; left out: each joint's acceleration limit.
     deceleration: Positive | None = None
-    #: Periods without a setpoint for which the program goes on at the same velocity; then it stays where it is.
+    #: Setpoints that may be missing, for which the program goes on at the same velocity; then it stays where it is.
     catch_up: Annotated[int, Field(ge=1)] = 10

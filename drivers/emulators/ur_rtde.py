@@ -79,6 +79,8 @@ class UrOptions(WrenchOptions):
     velocity_noise: PerColumn = 0.0
     #: Noise of the currents [A rms].
     current_noise: PerColumn = 0.0
+    #: Torque that an ampere makes, as a multiple of what the robot's file says: what a calibration with a load finds.
+    gain: PerColumn = 1.0
 
 
 @dataclass
@@ -109,6 +111,7 @@ class UrRtde(Emulator[UrOptions, TcpWire]):
             name, options, plant, period_s=self._sampling.period_s, resolution=np.full(6, _RESOLUTION)
         )
         self._velocity_noise = per_column(f"{name}.velocity_noise", options.velocity_noise, JOINTS)
+        self._gain = per_column(f"{name}.gain", options.gain, JOINTS)
         self._current_noise = per_column(f"{name}.current_noise", options.current_noise, JOINTS)
         self._stages = Axes(
             name,
@@ -386,7 +389,7 @@ class UrRtde(Emulator[UrOptions, TcpWire]):
         elif self._stuck is None:
             self._stuck = float(ticks[0])
         noisy_v = wide["v"] + self._velocity_noise * self._noise.standard_normal((n, JOINTS))
-        noisy_i = wide["i"] + self._current_noise * self._noise.standard_normal((n, JOINTS))
+        noisy_i = wide["i"] / self._gain + self._current_noise * self._noise.standard_normal((n, JOINTS))
         arrays: dict[str, NDArray[Any]] = {
             "timestamp": ticks if self._stuck is None else np.full(n, self._stuck),
             "actual_q": wide["q"],

@@ -1,4 +1,4 @@
-"""A Universal Robots arm: armed only where it may move, moved by its program, stopped by everything that must stop it."""
+"""A Universal Robots arm: armed only where it may move, moved by its program, stopped by all that must stop it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from heft.drivers.setpoints import Setpoints
 
 AXES = tuple(f"joint{i}" for i in range(1, 7))
 POSTURE = np.array([0.3, -1.2, 0.5, 0.1, -0.2, 0.7])
+#: Slower than the controller, for a host that other tests keep busy: its program bridges what is missing.
+CALM = {"host": "192.0.2.1", "rate_hz": 100.0, "watchdog_s": 0.5, "timeout_s": 0.4}
 PORTS = {"port": 0, "script_port": 0, "dashboard_port": 0, "gripper_port": None}
 
 
@@ -75,7 +77,7 @@ def stand():
         clock = RealClock()
         plant = Bench(clock, axes=AXES, posture=POSTURE, sway_hz=0.02)
         chosen = registry.emulator_options("ur_rtde").model_validate({**PORTS, **emulator})
-        options = registry.driver_options("ur_rtde").model_validate({"host": "192.0.2.1", **(driver or {})})
+        options = registry.driver_options("ur_rtde").model_validate({**CALM, **(driver or {})})
         async with registry.create_emulator("ur_rtde", "arm", chosen, plant) as controller:
             arm = registry.create_driver("ur_rtde", "arm", options, Context(clock=clock, axes=AXES))
             arm.redirect(controller.endpoint)
@@ -121,7 +123,9 @@ async def test_arms_moves_holds_and_disarms(stand):
 
 
 async def test_at_the_rate_of_a_cb3(stand):
-    async with stand({"rate_hz": 125, "wrench": False, "dashboard_port": None}, version=(3, 15, 0, 0)) as bench:
+    async with stand(
+        {"rate_hz": 125, "wrench": False, "dashboard_port": None}, version=(3, 15, 0, 0)
+    ) as bench:
         await bench.arm.arm()
         end = await bench.send(0.8, -0.3)
         await bench.until(lambda: bench.arm._follower.at_rest and bench.speed() < 0.01, expected=False)
@@ -193,18 +197,18 @@ async def test_a_program_that_ends_is_a_fault(stand):
 
 
 async def test_a_dead_link_stops_the_arm_by_the_watchdog_of_the_program(stand):
-    async with stand({"watchdog_s": 0.2, "timeout_s": 0.2}) as bench:
+    async with stand() as bench:
         await moving(bench)
         bench.plant.inject(Silence(device="arm", at_s=bench.plant.now()))
         await bench.until(lambda: bench.error is not None)
         assert isinstance(bench.error, DeviceLost)
-        assert "silent for more than 0.2 s" in str(bench.error)
+        assert "silent for more than 0.4 s" in str(bench.error)
         await bench.until(lambda: bench.controller.runtime_state == 1 and bench.speed() < 0.01, 3.0)
         assert bench.controller.outputs["output_int_register_24"] == -1
 
 
 async def test_a_hung_host_is_stopped_by_the_watchdog(stand):
-    async with stand({"watchdog_s": 0.2}) as bench:
+    async with stand() as bench:
         await moving(bench)
         program, bench.arm._program = bench.arm._program, None  # nothing feeds it any more
         await bench.until(lambda: bench.error is not None)
