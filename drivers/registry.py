@@ -167,7 +167,14 @@ _OWN: Mapping[str, Kind] = {
         driver="heft.drivers.devices.ur_rtde:UrRtde",
         emulator="heft.drivers.emulators.ur_rtde:UrRtde",
         transport=Transport.TCP,
-        yields=f"motion [rad, rad/s], current [A], {_WRENCH}, temperature [K]",
+        yields=f"motion [rad, rad/s], current [A], {_WRENCH}, temperature [K], played setpoints",
+        port=("host", "port"),
+    ),
+    "robotiq_urcap": Kind(
+        driver="heft.drivers.devices.robotiq_urcap:RobotiqUrcap",
+        emulator="heft.drivers.emulators.robotiq_urcap:RobotiqUrcap",
+        transport=Transport.TCP,
+        yields="opening [m], current [A], object detected",
         port=("host", "port"),
     ),
     "ros2": Kind(

@@ -31,18 +31,21 @@ from heft.daq.session.outcome import Outcome
 from heft.daq.session.session import Session
 from heft.daq.session.standby import Standby
 from heft.doubts import tell_doubts
+from heft.drivers.flange_load import LoadHolder
 from heft.drivers.stream import Stream
 from heft.exit_codes import of_state
 from heft.identify.payload.bare_hand.hand import Hand
 from heft.identify.payload.estimation.object_prior import ObjectPrior
 from heft.identify.payload.kinematics.robot_frames import link_in_flange, sensor_in_flange
 from heft.identify.payload.output.document import Reporter
+from heft.identify.payload.pickups.pickup import Pickup
 from heft.identify.payload.scales.arm_model import ArmModel
 from heft.identify.payload.weighing.recorded_pickups import hand_of
 from heft.identify.payload.weighing.streams import PayloadStreams
 from heft.identify.robot import Robot
 from heft.interruption import immediate_interrupt, stop_signals
 from heft.live_payload import PayloadService
+from heft.load_applier import LoadApplier
 from heft.output_folder import OutputFolder, recording_names
 from heft.payload_motion import WristMotions, described
 from heft.payload_process import PayloadProcess
@@ -83,6 +86,11 @@ def payload_job(arguments: argparse.Namespace, consent: Consent | None = None) -
     if arguments.speed != 1.0 and not rig.simulated:
         raise ConfigError(
             f"{rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
+        )
+    if arguments.apply and config is None and arguments.arm is None:
+        raise ConfigError(
+            f"{rig.path}: --apply changes what the controller holds the arm with; the operator arms it once: say "
+            f"--arm {rig.robot.name}"
         )
     names = [] if config is None else recording_names(config.name)
     root = getattr(arguments, "root", Path("sessions"))
@@ -168,6 +176,7 @@ async def serve_payload(
         host = _host(job, clock, endpoints, report)
         streams = {stream.name: stream for stream in host.streams}
         motions = _motions(job, host, streams, process)
+        applier = _applier(job, host, process)
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
         prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
         await process.begin(streams, job.hand, prior, job.arm)
@@ -180,7 +189,7 @@ async def serve_payload(
             out=job.folder.path,
             link=link,
             tell=tell,
-            on_update=(lambda pickup: None) if motions is None else motions.update,
+            on_update=lambda pickup: _updated(pickup, motions, applier),
             attachments=attachments_of(job.config or rig),
         )
         service.host = host
@@ -194,6 +203,8 @@ async def serve_payload(
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop
         stack.callback(gc.unfreeze)
         operator.host = host
+        if applier is not None:
+            stack.push_async_exit(applier)
         return await _run(host, service, job.folder.path)
 
 
@@ -265,6 +276,42 @@ def _motions(
         )
     job.arming.announce(described(bare=job.hand is None and found.wrench is not None))
     return WristMotions(host, process, streams[gripper], _notify)
+
+
+def _updated(pickup: Pickup, motions: WristMotions | None, applier: LoadApplier | None) -> None:
+    """Something new of a pick-up: a motion may follow, and the controller may be told."""
+    if motions is not None:
+        motions.update(pickup)
+    if applier is not None:
+        applier.update(pickup)
+
+
+def _applier(job: _Job, host: Session | Standby, process: PayloadProcess) -> LoadApplier | None:
+    """Who tells the controller; ConfigError where no device, or more than one, takes a load."""
+    if not job.arguments.apply:
+        return None
+    holders = [driver for driver in host.rig if isinstance(driver, LoadHolder)]
+    if len(holders) != 1:
+        found = ", ".join(one.name for one in holders) or "none"
+        raise ConfigError(
+            f"{job.rig.path}: --apply wants one device whose controller holds the load (kind ur_rtde); found: {found}"
+        )
+
+    def tell(facts: dict[str, Any], words: str) -> None:
+        if job.arguments.json:
+            sys.stdout.write(json.dumps(facts, allow_nan=False) + "\n")
+            sys.stdout.flush()
+        _notify(words)
+
+    place = sensor_in_flange(job.robot) if _by_wrist(job, host) else link_in_flange(job.robot)
+    return LoadApplier(holders[0], lambda: process.hand, place, tell)
+
+
+def _by_wrist(job: _Job, host: Session | Standby) -> bool:
+    """Whether a wrist sensor weighs."""
+    streams = {stream.name: stream for stream in host.streams}
+    found = PayloadStreams.find(streams, job.robot, str(job.rig.path), by_joints=job.arm is not None)
+    return found.wrench is not None
 
 
 async def _enter_together(stack: AsyncExitStack, links: Sequence[SessionReport | Link]) -> None:

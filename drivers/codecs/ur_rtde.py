@@ -15,20 +15,30 @@ from typing import Any, Self
 from heft.drivers.errors import ProtocolError
 
 __all__ = [
+    "DASHBOARD_PORT",
+    "MOVABLE",
     "PORT",
+    "SCRIPT_PORT",
     "TICK_BITS",
     "TICK_HZ",
     "VERSION",
     "Package",
     "Parser",
     "Recipe",
+    "RobotMode",
+    "RuntimeState",
+    "SafetyMode",
     "Type",
+    "mode_name",
     "setup_inputs",
     "setup_outputs",
     "version_request",
 ]
 
 PORT = 30004
+#: The secondary interface, which takes programs, and the dashboard server.
+SCRIPT_PORT = 30002
+DASHBOARD_PORT = 29999
 VERSION = 2
 #: The controller's `timestamp` [s] counted in microseconds.
 TICK_HZ = 1_000_000
@@ -66,6 +76,58 @@ class Type(IntEnum):
 
 
 _KINDS = frozenset(Type)
+
+
+class RobotMode(IntEnum):
+    """`robot_mode`: what the arm is doing."""
+
+    NO_CONTROLLER = -1
+    DISCONNECTED = 0
+    CONFIRM_SAFETY = 1
+    BOOTING = 2
+    POWER_OFF = 3
+    POWER_ON = 4
+    IDLE = 5
+    BACKDRIVE = 6
+    RUNNING = 7
+    UPDATING_FIRMWARE = 8
+
+
+class SafetyMode(IntEnum):
+    """`safety_mode`: whether the arm may move."""
+
+    NORMAL = 1
+    REDUCED = 2
+    PROTECTIVE_STOP = 3
+    RECOVERY = 4
+    SAFEGUARD_STOP = 5
+    SYSTEM_EMERGENCY_STOP = 6
+    ROBOT_EMERGENCY_STOP = 7
+    VIOLATION = 8
+    FAULT = 9
+    VALIDATE_JOINT_ID = 10
+    UNDEFINED = 11
+
+
+#: Safety modes in which an arm moves.
+MOVABLE = frozenset({SafetyMode.NORMAL, SafetyMode.REDUCED})
+
+
+class RuntimeState(IntEnum):
+    """`runtime_state`: what the program is doing."""
+
+    STOPPING = 0
+    STOPPED = 1
+    PLAYING = 2
+    PAUSING = 3
+    PAUSED = 4
+    RESUMING = 5
+
+
+def mode_name(modes: type[IntEnum], number: int) -> str:
+    """A mode in words, with its number."""
+    known = {int(mode): mode.name.lower().replace("_", " ") for mode in modes}
+    return f"{known.get(number, 'unknown')} ({number})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +210,14 @@ class Recipe:
         """From the answer to a set-up; ProtocolError names what the controller does not have, or others use."""
         if not package.payload:
             raise ProtocolError("RTDE: an empty answer to a recipe")
-        types = package.payload[1:].decode("ascii", "replace").split(",")
+        types = package.payload[1:].decode("ascii", "replace").removesuffix(",").split(",")
         if len(types) != len(names):
             raise ProtocolError(f"RTDE: {len(types)} types for {len(names)} names")
         wrong = [f"{name} is {kind}" for name, kind in zip(names, types, strict=True) if kind not in _CODES]
         if wrong:
             raise ProtocolError(f"RTDE: {', '.join(wrong)}")
+        if package.type == Type.SETUP_INPUTS and package.payload[0] == 0:
+            raise ProtocolError("RTDE: the recipe of inputs was refused (number 0)")
         return cls(package.payload[0], tuple(names), "".join(_CODES[kind] for kind in types))
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Self, TypeVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -31,7 +32,7 @@ from heft.drivers.stream import Column, Stream
 from heft.drivers.transports.serial_port import SerialPort
 from heft.drivers.transports.transport import Chunk, Transport
 
-__all__ = ["GripperOptions", "Robotiq2f"]
+__all__ = ["FingerOptions", "GripperOptions", "Robotiq2f", "RobotiqFingers"]
 
 _BAUD = 115200
 _ATTEMPTS = 3
@@ -41,18 +42,9 @@ _POLL_NS = 20_000_000  # while waiting for the fingers
 Byte = Annotated[int, Field(ge=0, le=255)]
 
 
-class GripperOptions(PolledOptions):
-    """A gripper on a serial line of its own."""
+class FingerOptions(PolledOptions):
+    """Fingers of a gripper, however it is connected."""
 
-    #: The serial port; `/dev/serial/by-id/...` stays the same over re-plugging.
-    port: str
-    #: Modbus address of the gripper.
-    unit: Annotated[int, Field(ge=1, le=247)] = UNIT
-    #: How often its state is read [1/s]; a transaction takes about 16 ms.
-    rate_hz: RateHz = 30.0
-    #: How long an answer may take [s].
-    answer_s: Positive = 0.05
-    timeout_s: Positive = 0.5
     #: Largest distance of the fingers [m]: 0.085 or 0.140 (2F), 0.050 (Hand-E).
     stroke: Positive = 0.085
     #: What its position reads with the fingers fully open, and fully closed without an object: 13 and 230 on a 2F-85,
@@ -79,17 +71,17 @@ class GripperOptions(PolledOptions):
         return self
 
 
-class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
+F = TypeVar("F", bound=FingerOptions)
+
+
+class RobotiqFingers(PolledDriver[F, Chunk, bytes], Gripper):
     """Yields `NAME.state`: opening [m], current [A], object held (0 or 1).
 
     Connecting moves nothing; the first command activates a gripper that is not, which opens and closes it fully.
     Held is what the rule of `heft.drivers.codecs.robotiq_grasp` says; confirm it by the weight before relying on it.
     """
 
-    Options: ClassVar[type[GripperOptions]] = GripperOptions
-    CHECK = "check its cable and its 24 V supply, and its unit (9 from the factory)"
-
-    def __init__(self, name: str, options: GripperOptions, context: Context) -> None:
+    def __init__(self, name: str, options: F, context: Context) -> None:
         super().__init__(name, options, context)
         travel = options.closed_count - options.open_count
         self._stream = Stream(
@@ -111,7 +103,6 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
         )
         self._rule = Rule(options.polls, options.inside)
         self._grasp = Grasp()
-        self._modbus: ModbusClient | None = None
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -122,14 +113,17 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
         """Whether something is held between the fingers."""
         return self._grasp.held
 
-    def _make_line(self) -> Transport[Chunk, bytes]:
-        return SerialPort(self.name, self.clock, port=self.options.port, baudrate=_BAUD)
+    @abstractmethod
+    async def _read_status(self) -> tuple[Status, int, int]:
+        """Status, request time and answer time [ns]; TimeoutError, ProtocolError."""
 
-    async def _connect(self) -> Identity:
-        o = self.options
-        self._modbus = ModbusClient(self.line, self.clock, unit=o.unit, baud=_BAUD, timeout_s=o.answer_s)
-        await self._answering()
-        return Identity("Robotiq", "2F or Hand-E gripper")
+    @abstractmethod
+    async def _write_action(self, action: Action) -> None:
+        """Ask for an action and hear that it was taken; TimeoutError, ProtocolError."""
+
+    @abstractmethod
+    def _silence(self) -> str:
+        """Who does not answer."""
 
     async def _answering(self) -> Status:
         """The status of a gripper that answers, or ConnectError."""
@@ -139,7 +133,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
                 return (await self._read())[0]
             except (TimeoutError, ProtocolError) as exc:
                 why = exc
-        reason = f"unit {self.options.unit} does not answer" if isinstance(why, TimeoutError) else str(why)
+        reason = self._silence() if isinstance(why, TimeoutError) else str(why)
         raise ConnectError(
             self.name, f"{self.line.where}: asked {_ATTEMPTS} times for its status: {reason}; {self.CHECK}"
         )
@@ -188,7 +182,7 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
             self.name, f"{what}: the fingers had not stopped after {self.options.motion_s:g} s (motion_s)"
         )
 
-    # -- registers ----------------------------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------------------------------
 
     async def _poll(self, number: int) -> Iterable[Block]:
         status, request_ns, host_ns = await self._read()
@@ -206,16 +200,15 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
 
     async def _read(self) -> tuple[Status, int, int]:
         """Status, request time and answer time [ns]; updates the grasp state."""
-        reply = await self._client.read(*STATUS, function=modbus.READ_INPUT)
-        status = Status.decode(reply.registers)
+        status, request_ns, host_ns = await self._read_status()
         self._grasp = self._rule.step(self._grasp, status)
-        return status, reply.request_ns, reply.host_ns
+        return status, request_ns, host_ns
 
     async def _write(self, action: Action) -> None:
         why: Exception | None = None
         for _ in range(_ATTEMPTS):
             try:
-                await self._client.write(ACTION[0], action.encode())
+                await self._write_action(action)
             except (TimeoutError, ProtocolError) as exc:
                 why = exc
             else:
@@ -225,6 +218,50 @@ class Robotiq2f(PolledDriver[GripperOptions, Chunk, bytes], Gripper):
             f"{self.line.where}: no confirmation of a command after {_ATTEMPTS} attempts "
             f"({str(why) or 'no answer'}); {self.CHECK}",
         )
+
+
+class GripperOptions(FingerOptions):
+    """A gripper on a serial line of its own."""
+
+    #: The serial port; `/dev/serial/by-id/...` stays the same over re-plugging.
+    port: str
+    #: Modbus address of the gripper.
+    unit: Annotated[int, Field(ge=1, le=247)] = UNIT
+    #: How often its state is read [1/s]; a transaction takes about 16 ms.
+    rate_hz: RateHz = 30.0
+    #: How long an answer may take [s].
+    answer_s: Positive = 0.05
+    timeout_s: Positive = 0.5
+
+
+class Robotiq2f(RobotiqFingers[GripperOptions]):
+    """A gripper on a serial line."""
+
+    Options: ClassVar[type[GripperOptions]] = GripperOptions
+    CHECK = "check its cable and its 24 V supply, and its unit (9 from the factory)"
+
+    def __init__(self, name: str, options: GripperOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        self._modbus: ModbusClient | None = None
+
+    def _make_line(self) -> Transport[Chunk, bytes]:
+        return SerialPort(self.name, self.clock, port=self.options.port, baudrate=_BAUD)
+
+    async def _connect(self) -> Identity:
+        o = self.options
+        self._modbus = ModbusClient(self.line, self.clock, unit=o.unit, baud=_BAUD, timeout_s=o.answer_s)
+        await self._answering()
+        return Identity("Robotiq", "2F or Hand-E gripper")
+
+    def _silence(self) -> str:
+        return f"unit {self.options.unit} does not answer"
+
+    async def _read_status(self) -> tuple[Status, int, int]:
+        reply = await self._client.read(*STATUS, function=modbus.READ_INPUT)
+        return Status.decode(reply.registers), reply.request_ns, reply.host_ns
+
+    async def _write_action(self, action: Action) -> None:
+        await self._client.write(ACTION[0], action.encode())
 
     @property
     def _client(self) -> ModbusClient:

@@ -89,6 +89,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="live: the robot's name; a short wrist motion may be played, and a session moves without asking",
     )
     parser.add_argument(
+        "--apply",
+        action="store_true",
+        help="live: tell the robot's controller what hangs on its flange, hand and object together, and what it held "
+        "before when the object is gone; needs --arm where no session asks",
+    )
+    parser.add_argument(
         "--speed",
         type=speed,
         default=1.0,
@@ -113,6 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Weigh; exit code 1 where nothing was picked up, or the recording makes the answer meaningless."""
     if (arguments.file is None) == (arguments.live is None):
         raise ConfigError("give either a recording or --live RIG.yaml")
+    if arguments.apply and arguments.live is None:
+        raise ConfigError("--apply tells a controller on a rig: give --live RIG.yaml")
     if arguments.all and (arguments.file is None or arguments.result is None):
         raise ConfigError(
             "--all weighs a recording by the identified arm: give the recording and --result RESULT.json"

@@ -51,16 +51,21 @@ def _paragraph(facts: Mapping[str, Any]) -> Iterator[str]:
             yield f"   joint torques   {_mass(facts['joint_torque'])}, centre of mass {_com(facts['joint_torque'])}"
         if "recognition" in facts:
             yield f"   it is           {_recognised(facts['recognition'])}"
-        told = (
-            facts["controllers"]["ur"]
-            or "not told: it wants hand and object together, and the hand is not known"
-        )
-        yield f"   UR              {told}"
-        yield f"   KUKA            {facts['controllers']['kuka']}"
+        yield from _controllers(facts["controllers"])
     if facts["repeated_events"]:
         yield f"   note: its pick-up was told {facts['repeated_events'] + 1} times"
     for note in facts["notes"]:
         yield f"   note: {note}"
+
+
+def _controllers(told: Mapping[str, Any]) -> Iterator[str]:
+    """What each maker's controller is to be told, and what of the hand that means."""
+    for key, name in (("ur", "UR"), ("kuka", "KUKA"), ("abb", "ABB"), ("fanuc", "Fanuc"), ("xarm", "xArm")):
+        text = told[key] or "not told: it wants both, and the hand is not known"
+        yield f"   {name:<7}({told['means'][key]})  {text}"
+    load = told["franka"]
+    numbers = ", ".join(str(load[part]) for part in ("load_mass", "F_x_Cload", "load_inertia"))
+    yield f"   {'Franka':<7}({told['means']['franka']})  setLoad({numbers})"
 
 
 def _mass(facts: Mapping[str, Any]) -> str:

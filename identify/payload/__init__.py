@@ -20,14 +20,13 @@ from heft.identify.payload.estimation.wrist_sensor import (
     fit_wrench_integral,
 )
 from heft.identify.payload.output.controllers import (
-    FrankaLoad,
-    KukaLoad,
     franka_load,
     kuka_load,
     ros_inertia,
     ur_payload,
 )
 from heft.identify.payload.output.grasp_check import GraspCheck
+from heft.identify.payload.output.load_formats import FrankaLoad, KukaLoad
 from heft.identify.payload.output.payload_frames import (
     PayloadFrames,
     PrincipalInertia,

@@ -54,6 +54,15 @@ class CounterSequence:
         self._known = (0, 0)  # the last number that the counter gave, and when it came [ns]
         self._by_counter = True  # whether it gave the present one
 
+    @property
+    def next(self) -> int:
+        """The number that follows the last one."""
+        return self._sequence + 1
+
+    def count_in(self, counters: Counters) -> None:
+        """From now on, what is found is counted there."""
+        self._counters = counters
+
     def restart(self) -> None:
         """The counter begins anew with the next sample."""
         self._raw = None

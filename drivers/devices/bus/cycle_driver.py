@@ -66,8 +66,8 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
     def __init__(self, name: str, options: O, context: Context, axes: Sequence[str]) -> None:
         super().__init__(name, options, context)
         self.names = tuple(axes)
-        self._period_ns = round(1e9 / options.rate_hz)
-        self._max_missed_cycles = max(2, round(options.timeout_s * options.rate_hz))
+        self._period_ns = round(1e9 / self._cycle_hz)
+        self._max_missed_cycles = max(2, round(options.timeout_s * self._cycle_hz))
         self._assembler: RowAssembler = self._make_assembler()
         self._others: tuple[BlockBuilder, ...] = ()  # rows of streams that are not put together from answers
         self._missed = [0] * len(self.names)
@@ -105,6 +105,11 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
 
     async def _shut_down(self) -> None:
         """Leave the devices as they should be left; the line may be gone."""
+
+    @property
+    def _cycle_hz(self) -> float:
+        """Cycles per second."""
+        return self.options.rate_hz
 
     @property
     def _block(self) -> int:

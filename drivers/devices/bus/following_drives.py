@@ -128,7 +128,7 @@ class FollowingDrives(CycleDriver[D, In, Out], Actuator, Generic[D, In, Out]):
         self._heard_ns = [0] * n  # when each axis reported last
         self._rested_ns: int | None = None  # since when all axes are at rest
         self._played = BlockBuilder(
-            played_stream(name, self.axes, options.rate_hz), self._block, self._publish
+            played_stream(name, self.axes, self._cycle_hz), self._block, self._publish
         )
         self._others = (self._played,)
 

@@ -31,6 +31,8 @@ class Client(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         self.transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._server.clients.add(self)
+        if self._server.greeting:
+            self.transport.write(self._server.greeting)
 
     def data_received(self, data: bytes) -> None:
         self._server.received(data, self)
@@ -51,11 +53,11 @@ class Received:
 
 
 class _Server(Transport[Received, bytes]):
-    """Listens on `port` of `host`; 0: any free one."""
+    """Listens on `port` of `host`; 0: any free one. Who connects is sent the `greeting`."""
 
-    def __init__(self, device: str, clock: Clock, host: str, port: int) -> None:
+    def __init__(self, device: str, clock: Clock, host: str, port: int, greeting: bytes) -> None:
         super().__init__(device, clock)
-        self.host, self.port = host, port
+        self.host, self.port, self.greeting = host, port, greeting
         self.clients: set[Client] = set()
         self._listening: asyncio.Server | None = None
 
@@ -92,13 +94,20 @@ class TcpWire(Wire[Received, bytes]):
 
     CHECKED = True
 
-    def __init__(self, name: str, plant: Plant, port: int = 0, host: str = HOST) -> None:
-        self._server = _Server(name, plant.clock, host, port)
+    def __init__(
+        self, name: str, plant: Plant, port: int = 0, host: str = HOST, greeting: bytes = b""
+    ) -> None:
+        self._server = _Server(name, plant.clock, host, port, greeting)
         super().__init__(name, plant, self._server)
 
     @property
     def endpoint(self) -> Mapping[str, str | int]:
         return {"host": self._server.host, "port": self._server.port}
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """Who is connected."""
+        return tuple(self._server.clients)
 
     async def reply(self, item: bytes, to: Client) -> None:
         """An answer: TCP loses none, whatever happens to the data."""

@@ -11,7 +11,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.pseudo_inertia import transform
 from heft.identify.payload.bare_hand.hand import Hand
 from heft.identify.payload.estimation.estimate import PayloadEstimate
-from heft.identify.payload.output.controllers import franka_load, kuka_load, ros_inertia, ur_payload
+from heft.identify.payload.output.controllers import controller_texts, franka_load, ros_inertia
 from heft.identify.payload.output.payload_frames import PayloadFrames, in_frames
 from heft.identify.payload.output.recognition import Recognition, recognise
 from heft.identify.payload.pickups.pickup import Pickup
@@ -108,13 +108,11 @@ def _undetermined(flange: PayloadEstimate) -> list[str]:
 
 
 def _controllers(flange: PayloadEstimate, hand: Array | None) -> dict[str, Any]:
-    """As controllers ask for it; for UR hand and object together, None where the hand is not known."""
-    return {
-        "ur": None if hand is None else ur_payload(flange, hand),
-        "franka": asdict(franka_load(flange)),
-        "kuka": kuka_load(flange).krl,
-        "ros": ros_inertia(flange),
-    }
+    """As controllers ask for it; hand and object together where they mean both, None where the hand is not known."""
+    told = controller_texts(flange, hand)
+    texts = {key: facts["text"] for key, facts in told.items() if key != "franka"}
+    means = {key: facts["means"] for key, facts in told.items()}
+    return {**texts, "franka": asdict(franka_load(flange)), "ros": ros_inertia(flange), "means": means}
 
 
 def _recognition(answer: Recognition) -> dict[str, Any]:

@@ -277,7 +277,7 @@ CASES = {
     ),
     "ur_rtde": Case(
         driver={"host": "192.0.2.1"},
-        emulator={**QUIET, "port": 0},
+        emulator={**QUIET, "port": 0, "script_port": 0, "dashboard_port": 0, "gripper_port": None},
         truth=motion,
         within=(1e-9,) * 12,
         samples=100,
@@ -286,7 +286,7 @@ CASES = {
         wrong=(
             ({"version": (3, 15, 0, 0)}, r"rate_hz is 500, a controller of version 3 sends at most 125 Hz"),
         ),
-        derived=("device.current", "device.wrench", "device.temperature"),
+        derived=("device.current", "device.wrench", "device.temperature", "device.played"),
         axes=tuple(f"joint{i}" for i in range(1, 7)),
         posture=(0.3, -1.2, 0.5, 0.1, -0.2, 0.7),
     ),
@@ -320,6 +320,16 @@ CASES = {
             ({"reliable": False}, r"/joint_states is published with another quality of service"),
             ({"sim_time": True}, r"somebody publishes /clock, so that stamps are of simulated time"),
         ),
+    ),
+    "robotiq_urcap": Case(
+        driver={"host": "192.0.2.1", "rate_hz": 60.0},
+        emulator={"port": 0},
+        truth=gripper,
+        patient={"timeout_s": 2.0, "answer_s": 0.03},
+        within=(1e-3, 0.02, 0.1),
+        samples=20,
+        nowhere=({"host": "127.0.0.1", "port": 9}, r"tcp 127.0.0.1:9: .*; check that it is on"),
+        bits=0x0E,
     ),
     "cia402": Case(
         driver={
