@@ -303,10 +303,14 @@ def identify_recordings(
         parts = datasets_of(one, model, use)
         return [part.loaded(known[one]) for part in parts] if one in known else parts
 
-    data = [part for one in recordings for part in datasets(one, IDENTIFICATION)]
-    marked = [one for one in recordings if any(part.use == VALIDATION for part in one.segments)]
-    use = None if validate else VALIDATION
-    unseen = [part for one in validate or marked for part in datasets(one, use)]
+    data, unseen, seen = [], [], []
+    for one in recordings:
+        with one.keeping():
+            data += datasets(one, IDENTIFICATION)
+            if not validate and any(part.use == VALIDATION for part in one.segments):
+                unseen += datasets(one, VALIDATION)
+            seen += cheap_reasons(one, model)
+    unseen += [part for one in validate for part in datasets(one, None)]
     result = fit(
         model,
         data,
@@ -327,10 +331,9 @@ def identify_recordings(
     )
     configuration = {**result.provenance.configuration, **({"settings": chosen.to_dict()} if chosen else {})}
     told = {one.id for one in result.findings}
-    seen = [one for recording in recordings for one in cheap_reasons(recording, model) if one.id not in told]
     return replace(
         result,
-        findings=(*result.findings, *dict.fromkeys(seen)),
+        findings=(*result.findings, *dict.fromkeys(one for one in seen if one.id not in told)),
         provenance=replace(result.provenance, recordings=tuple(origins), configuration=configuration),
     )
 

@@ -19,7 +19,7 @@ __all__ = ["NO_TIME", "Columns"]
 NO_TIME = int(np.iinfo(np.int64).min)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Columns:
     """The samples of one stream that were received, in the order they were recorded; arrays are read-only.
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -71,6 +72,7 @@ class Recording:
         self.streams: Mapping[str, Stream] = streams
         self._log_offset_ns = log_offset_ns(contents.channels)
         self._part: tuple[int, int, int] | None = None  # host times of segments, and samples around them [ns]
+        self._kept: dict[str, Columns] | None = None
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
@@ -172,9 +174,24 @@ class Recording:
     def columns(self, name: str, start_ns: int | None = None, end_ns: int | None = None) -> Columns:
         """All samples of a stream (with `start_ns <= host time < end_ns`) as arrays."""
         stream = self._stream(name)
+        kept = self._kept if start_ns is end_ns is None else None
+        if kept is not None and name in kept:
+            return kept[name]
         start_ns, end_ns = self._limits(start_ns, end_ns)
         runs = self._runs(name, start_ns, end_ns)
-        return Columns.of(stream, (part for run in runs for part in _cut(run, start_ns, end_ns)))
+        found = Columns.of(stream, (part for run in runs for part in _cut(run, start_ns, end_ns)))
+        if kept is not None:
+            kept[name] = found
+        return found
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """While this lasts, streams that are read whole stay in memory: several readers cost as much as one."""
+        self._kept = {}
+        try:
+            yield
+        finally:
+            self._kept = None
 
     @cached_property
     def events(self) -> tuple[Event, ...]:

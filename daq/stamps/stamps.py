@@ -14,6 +14,7 @@ A row without a stamp is left out: neither its time nor its values are used.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ __all__ = ["SETTLED_S", "LiveStamps", "Stamps", "StreamClock", "stamps_of"]
 UNTIMELY = (Validity.STALE, Validity.CORRUPT, Validity.DUPLICATE)
 #: Of a clock between two jumps, before its line is good [s].
 SETTLED_S = 1.0
+#: Of columns that are in use: a clock is fitted to them once, however many readers there are.
+_KNOWN: WeakKeyDictionary[Columns, Stamps] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,9 +118,11 @@ class StreamClock:
 
 def stamps_of(columns: Columns) -> Stamps:
     """Stamps of all samples of a stream that were recorded, by one fit of its clock to all of them."""
-    clock = StreamClock(columns.stream)
-    timed = clock.follow(columns)
-    return timed.stamps(clock.fit())
+    if columns not in _KNOWN:
+        clock = StreamClock(columns.stream)
+        timed = clock.follow(columns)
+        _KNOWN[columns] = timed.stamps(clock.fit())
+    return _KNOWN[columns]
 
 
 class LiveStamps:

@@ -196,10 +196,13 @@ def _contact(rows: Regression) -> list[Finding]:
     number = ((rows.t - rows.t[0]) / WINDOW_S).astype(np.int64)
     count = int(number[-1]) + 1
     loud = np.zeros((count, rows.n))
+    coupling = rows.robot.drives.coupling
+    speeds = np.abs(rows.dq @ coupling.T)  # of motors: one that turns round is rubbed by its own friction
+    turning = speeds >= FAST * speeds.max(axis=0)
     for j in range(rows.n):
         if rows.reversals[j] < REVERSALS:
             continue
-        fast = rows.kept[:, j] & (np.abs(rows.dq[:, j]) > FAST * np.abs(rows.dq[:, j]).max())
+        fast = rows.kept[:, j] & turning[:, coupling[:, j] != 0].all(axis=1)
         filled = np.bincount(number, fast.astype(float), count)
         square = np.bincount(number, (rest[:, j] * fast) ** 2, count)
         loud[:, j] = np.sqrt(np.divide(square, filled, out=np.zeros(count), where=filled > 2))

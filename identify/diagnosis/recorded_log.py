@@ -37,9 +37,9 @@ def recorded_log(recording: Recording, robot: Robot | None = None, *, whole: boo
     whole   everything that was measured, whatever for
     """
     tables: dict[str, Table] = {}
-    samples = _Samples(recording)
     streams = [one for one in recording.streams.values() if one.role is Role.MEASURED]
     inside = [_ALWAYS] if whole else _inside(recording)
+    samples = _Samples(recording, inside, max((one.rate_hz for one in streams), default=0.0))
     if robot is not None:
         sources = {
             "q": motion_source(streams, robot),
@@ -82,14 +82,19 @@ def _inside(recording: Recording) -> list[tuple[int, int]]:
 class _Samples:
     """Columns and stamps of streams, each read once: several quantities may be of one stream."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, inside: list[tuple[int, int]], rate_hz: float) -> None:
+        """Of a recording that has more than `MOST_ROWS` at this rate, the part from the first interval on."""
+        first_ns, last_ns = recording.span_ns
+        start_ns = max(first_ns, inside[0][0])
+        most_ns = int(MOST_ROWS / rate_hz * 1e9) if rate_hz > 0 else last_ns - start_ns
+        self._span = (start_ns, start_ns + most_ns) if last_ns - start_ns > most_ns else (None, None)
         self._recording = recording
         self._read: dict[str, tuple[Columns, Stamps]] = {}
 
     def of(self, name: str) -> tuple[Columns, Stamps]:
         """Of the stream of this name."""
         if name not in self._read:
-            data = self._recording.columns(name)
+            data = self._recording.columns(name, *self._span)
             self._read[name] = data, stamps_of(data)
         return self._read[name]
 

@@ -38,13 +38,15 @@ def gravity_direction(robot: Robot, known: Known, sample: MotionSample, now: Exp
 
     starts = [sign * strength * axis for axis in np.eye(3) for sign in (1.0, -1.0)]
     tried = [(explained(gravity), gravity) for gravity in starts]
-    found, gravity = min(tried, key=lambda pair: pair[0].cost)
+    found, gravity = plumb = min(tried, key=lambda pair: pair[0].cost)
     for _ in range(ROUNDS):
         turned = _refined(weightless, pulls, sample, found, strength)
         again = explained(turned)
         if again.cost >= found.cost:
             break
         found, gravity = again, turned
+    if plumb[0].cost - found.cost < LIKELY:  # bases are mounted along an axis unless the data say otherwise
+        found, gravity = plumb
     better = now.cost - found.cost
     cosine = float(gravity @ robot.gravity) / strength**2
     angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
