@@ -286,7 +286,7 @@ def _updated(pickup: Pickup, motions: WristMotions | None, applier: LoadApplier 
         applier.update(pickup)
 
 
-def _applier(job: _Job, host: Session | Standby, process: PayloadProcess) -> LoadApplier | None:
+def _applier(job: PayloadJob, host: Session | Standby, process: PayloadProcess) -> LoadApplier | None:
     """Who tells the controller; ConfigError where no device, or more than one, takes a load."""
     if not job.arguments.apply:
         return None
@@ -307,7 +307,7 @@ def _applier(job: _Job, host: Session | Standby, process: PayloadProcess) -> Loa
     return LoadApplier(holders[0], lambda: process.hand, place, tell)
 
 
-def _by_wrist(job: _Job, host: Session | Standby) -> bool:
+def _by_wrist(job: PayloadJob, host: Session | Standby) -> bool:
     """Whether a wrist sensor weighs."""
     streams = {stream.name: stream for stream in host.streams}
     found = PayloadStreams.find(streams, job.robot, str(job.rig.path), by_joints=job.arm is not None)

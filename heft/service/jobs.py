@@ -197,6 +197,7 @@ class WeighingJob(Job):
             seed=place.seed,
             find_gravity=False,
             gain_spread=None,
+            apply=False,
             dimensions=None,
             density=None,
             json=True,
