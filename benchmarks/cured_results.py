@@ -15,10 +15,11 @@ from heft.identify.diagnosis.fixes import fix_of
 from heft.identify.diagnosis.log import Log
 from heft.identify.errors import HeftError
 
-__all__ = ["Agreement", "cured_result", "result_of"]
+__all__ = ["Agreement", "cured_agreement", "result_of"]
 
 INSIDE = 0.95  # of the base parameters: as many as intervals of 95 % promise
 ERROR = 1.1  # times the healthy result's error on the healthy log
+EQUAL = 0.01  # of a velocity's spread
 
 
 @dataclass(frozen=True)
@@ -32,23 +33,14 @@ class Agreement:
     inside: float
     error: float
 
-    @classmethod
-    def of(cls, healthy: Result, other: Result, log: Log) -> Agreement:
-        """Of another result with the healthy one, which `log` was identified to."""
-        values = dict(zip(other.base.names, other.base.values, strict=True))
-        off = [
-            abs(values.get(name, np.inf) - value) / half
-            for name, value, half in zip(
-                healthy.base.names, healthy.base.values, healthy.base.half_widths, strict=True
-            )
-        ]
-        error = other.relative_error(dataset_of(log)).total / healthy.fit.total
-        return cls(float(np.mean(np.array(off) <= 1.0)), float(error))
-
     @property
     def restored(self) -> bool:
         """Whether it is the healthy result."""
         return self.inside >= INSIDE and self.error <= ERROR
+
+
+NONE = Agreement(0.0, float("inf"))
+SAME = Agreement(1.0, 1.0)
 
 
 def result_of(log: Log, robot: Robot) -> Result:
@@ -56,15 +48,46 @@ def result_of(log: Log, robot: Robot) -> Result:
     return fit(robot, dataset_of(log))
 
 
-def cured_result(broken: Log, robot: Robot, found: Sequence[Finding]) -> Result | None:
-    """The result with all fixes merged, as `heft check --fix` writes and `heft identify --map` reads them; or None."""
+def cured_agreement(
+    log: Log, result: Result, broken: Log, robot: Robot, found: Sequence[Finding]
+) -> Agreement:
+    """Of what a broken log is identified to with all fixes merged, as `--fix` writes them, with the healthy result."""
     fix = fix_of(found)
     if not fix:
-        return None
+        return NONE
+    again = cured(broken, fix)
+    if "dq" in log.tables and "dq" in again.tables and not _equal(log.tables["dq"].values, again):
+        return NONE
+    if _same(log, broken) and "robot" not in fix:
+        return SAME
     gravity = fix.get("robot", {}).get("gravity")
     if gravity is not None:
         robot = replace(robot, tree=replace(robot.tree, gravity=np.array(gravity, dtype=np.float64)))
     try:
-        return result_of(cured(broken, fix), robot)
+        other = result_of(again, robot)
     except HeftError:
-        return None
+        return NONE
+    values = dict(zip(other.base.names, other.base.values, strict=True))
+    base = zip(result.base.names, result.base.values, result.base.half_widths, strict=True)
+    inside = [abs(values.get(name, np.inf) - value) <= half for name, value, half in base]
+    error = other.relative_error(dataset_of(log)).total / result.fit.total
+    return Agreement(float(np.mean(inside)), float(error))
+
+
+def _equal(velocities: np.ndarray, other: Log) -> bool:
+    """Whether velocities (T, n) are those of another log, to rounding of their factors."""
+    again = other.tables["dq"].values
+    if again.shape != velocities.shape:
+        return False
+    off = np.sqrt(((again - velocities) ** 2).mean(axis=0))
+    return bool((off <= EQUAL * velocities.std(axis=0)).all())
+
+
+def _same(log: Log, other: Log) -> bool:
+    """Whether two logs have the same stamps, positions, torques and wrenches."""
+    return all(
+        np.array_equal(log.tables[key].t, other.tables[key].t, equal_nan=True)
+        and np.array_equal(log.tables[key].values, other.tables[key].values, equal_nan=True)
+        for key in ("q", "tau", "wrench")
+        if key in log.tables
+    )

@@ -96,7 +96,7 @@ def _swapped(log: Log, keys: tuple[str, ...], i: int, j: int) -> Log:
     return log.with_values(**{key: log.tables[key].values[:, order] for key in keys if key in log.tables})
 
 
-PAIRS = ((4, 5), (2, 4), (1, 3))
+PAIRS = ((-3, -2), (2, 4), (1, 3))
 
 
 @defect("torques exchanged", "joint_order", curable=True)

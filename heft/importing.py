@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from heft.daq.importing.write import IMPORT_NOTE, Imported, write_recording
 from heft.daq.recording import Recording
 from heft.identify.data.recorded_robot import ROBOT_JSON
 from heft.identify.robot import Robot
+from heft.identify.robot.model_file import tied_joints
 from heft.identify.robot.model_text import MODEL_SUFFIXES
 from heft.viewing import viewer_of
 
@@ -31,6 +33,8 @@ __all__ = ["HELD_BACK", "Import", "describe_import", "import_files", "recording_
 HELD_BACK = 1 / 3
 #: Copies for viewers in an imported recording, at most [Hz]: its numbers are there anyway.
 VIEWER_HZ = 100.0
+#: Joints of a hand, by their names.
+HAND = re.compile(r"grip|finger|hand|knuckle|thumb|jaw", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,9 @@ def import_files(
     map_file  a map, whole or in part, over what is guessed; `changes` over that
     validate  further files, to validate on
     """
-    known = None if robot is None else Robot.load(robot)
+    known, tied = _loaded(robot)
     sources = [_opened(file) for file in (*files, *validate)]
-    found = guess(
-        sources[0].tables,
-        _facts(known),
-        sources[0].comments,
-        named=getattr(sources[0], "named", True),
-    )
+    found = _guessed(sources[0], known)
     data = found.map
     for change in (None if map_file is None else read_map(map_file), changes):
         data = merged(data, change or {})
@@ -90,7 +89,7 @@ def import_files(
         data = merged(data, {"segments": [*given, *data.get("segments", [])]})
     require(data, str(files[0]), [*found.notes, *sources[0].oddities])
     mapped = ImportMap.of(data)
-    known, locked = _with_joints(robot, known, mapped)
+    known, locked = _with_joints(robot, known, mapped, tied)
     if known is not None and mapped.robot.gravity is not None:
         known = replace(known, tree=replace(known.tree, gravity=np.array(mapped.robot.gravity)))
     if into is None:
@@ -150,6 +149,8 @@ def describe_import(done: Import, console: Console) -> None:
     dropped = sum(done.written.dropped.values())
     if dropped > len(done.written.broken):
         console.print(f"skipped   {dropped} rows in all", markup=False)
+    for line in done.written.notes:
+        console.print(f"note      {line}", markup=False)
     for segment in done.written.segments:
         seconds = (segment["end_ns"] - segment["start_ns"]) * 1e-9
         console.print(f"segment   {segment['segment']}: {seconds:.1f} s for {segment['use']}", markup=False)
@@ -164,20 +165,43 @@ def _opened(file: Path) -> Source:
     return open_file(file)
 
 
-def _facts(robot: Robot | None) -> RobotFacts:
+def _loaded(path: Path | None) -> tuple[Robot | None, tuple[str, ...]]:
+    """A robot's file, and its joints that are held because they move with others: the fingers of a hand."""
+    if path is None:
+        return None, ()
+    tied = tied_joints(path) if path.suffix in MODEL_SUFFIXES else ()
+    return Robot.load(path, locked=tied), tied
+
+
+def _guessed(source: Source, robot: Robot | None) -> Guess:
+    """What columns are; where they are too few for all joints, of the arm without its hand."""
+    named = getattr(source, "named", True)
+    every = () if robot is None else range(len(robot.joints))
+    found = guess(source.tables, _facts(robot, every), source.comments, named=named)
+    arm = [k for k in every if robot is not None and not HAND.search(robot.joints[k])]
+    if "position" not in found.map and 0 < len(arm) < len(every):
+        again = guess(source.tables, _facts(robot, arm), source.comments, named=named)
+        return again if "position" in again.map else found
+    return found
+
+
+def _facts(robot: Robot | None, joints: Sequence[int]) -> RobotFacts:
+    """What a guess may know of some joints of a robot."""
     if robot is None or robot.limits is None:
         return RobotFacts()
     return RobotFacts(
-        robot.joints, tuple(bool(one) for one in robot.tree.prismatic), np.asarray(robot.limits.position)
+        tuple(robot.joints[k] for k in joints),
+        tuple(bool(robot.tree.prismatic[k]) for k in joints),
+        np.asarray(robot.limits.position)[list(joints)],
     )
 
 
 def _with_joints(
-    path: Path | None, robot: Robot | None, mapped: ImportMap
+    path: Path | None, robot: Robot | None, mapped: ImportMap, tied: tuple[str, ...]
 ) -> tuple[Robot | None, tuple[str, ...]]:
     """The robot with the joints that the columns are of; `ConfigError` where that cannot be."""
     if robot is None or path is None or mapped.joints is None:
-        return robot, ()
+        return robot, tied
     unknown = [joint for joint in mapped.joints if joint not in robot.joints]
     if unknown:
         raise ConfigError(
@@ -186,13 +210,14 @@ def _with_joints(
         )
     missing = tuple(joint for joint in robot.joints if joint not in mapped.joints)
     if not missing:
-        return robot, ()
+        return robot, tied
     if path.suffix not in MODEL_SUFFIXES:
         raise ConfigError(
             f"the file has columns of {len(mapped.joints)} joints, the robot {len(robot.joints)} "
             f"(not {', '.join(missing[:3])}); name those that stand still under `locked` in {path.name}"
         )
-    return Robot.load(path, locked=missing), missing
+    held = (*missing, *tied)
+    return Robot.load(path, locked=held), held
 
 
 def _imported(path: Path) -> bool:

@@ -25,8 +25,12 @@ def open_file(path: Path) -> Source:
             from heft.daq.importing.readers.bag import BagSource
 
             return BagSource(path)
+        if any(path.glob("*.npy")):
+            from heft.daq.importing.readers.npz import NpzSource
+
+            return NpzSource(path)
         raise ImportFileError(
-            f"{path}: a folder that is neither a bag nor a data set of LeRobot; give {KINDS}"
+            f"{path}: a folder that is neither a bag, a data set of LeRobot, nor of NPY files; give {KINDS}"
         )
     begin = _first_bytes(path)
     if not begin:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heft.daq.importing.stated_length import StatedLength
+
 __all__ = ["HEAD_ROWS", "Batch", "Column", "DroppedRow", "Source", "Table"]
 
 #: Rows that a column's meaning is guessed from: half a minute at 1 kHz.
@@ -97,6 +99,7 @@ class Source(ABC):
     comments  free text of the file (comment lines), where a rate may be stated
     oddities  what was left out of the tables and why, for messages
     dropped   rows left out so far, the first few by number; `n_dropped` counts them all
+    stated    how long the file says that it is
     """
 
     #: Dropped rows that are told by number.
@@ -109,6 +112,7 @@ class Source(ABC):
         self.oddities: list[str] = []
         self.dropped: list[DroppedRow] = []
         self.n_dropped = 0
+        self.stated = StatedLength()
 
     @abstractmethod
     def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:

@@ -35,16 +35,23 @@ USES = {"fit": "identification", "validate": "validation", "payload": "payload"}
 
 @dataclass
 class Imported:
-    """What became of the files: rows by stream, rows left out by file, segments with their uses."""
+    """What became of the files: rows by stream, rows left out by file, their segments and uses; what is odd of them."""
 
     rows: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
     segments: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {"rows": self.rows, "dropped": self.dropped, "broken": self.broken, "segments": self.segments}
+        return {
+            "rows": self.rows,
+            "dropped": self.dropped,
+            "broken": self.broken,
+            "segments": self.segments,
+            "notes": self.notes,
+        }
 
 
 def write_recording(
@@ -116,7 +123,9 @@ def _write_source(
     for one in bound:
         wanted[one.table] = list(dict.fromkeys([*wanted[one.table], *one.arrays]))
     begun: dict[tuple[str, str], int] = {}
+    read = 0
     for batch in source.batches(wanted):
+        read += len(batch)
         if batch.table not in wanted:  # other joints on a topic that is wanted
             continue
         stamped = axis.stamp(batch)
@@ -137,6 +146,9 @@ def _write_source(
             done.rows[one.stream.name] = done.rows.get(one.stream.name, 0) + len(stamped.rows)
     done.dropped[source.path.name] = source.n_dropped
     done.broken += [f"{source.path.name}: row {one.row}: {one.why}" for one in source.dropped]
+    seconds = sum(end_ns - start_ns for start_ns, end_ns in axis.spans.values()) * 1e-9
+    if short := source.stated.shortfall(read + source.n_dropped, seconds):
+        done.notes.append(f"{source.path.name}: {short}")
     for run, (start_ns, end_ns) in axis.spans.items():
         name = "_".join(filter(None, [source.path.stem if several or not run else "", run]))
         use = _use(mapped, source.path, run)
@@ -236,6 +248,7 @@ def _provenance(
         "rows": json.dumps(done.rows),
         "dropped": json.dumps(done.dropped),
         "broken": json.dumps(done.broken),
+        "notes": json.dumps(done.notes),
         "utc": "from the file's stamps" if axis.dated else "from the date of the file",
     }
 

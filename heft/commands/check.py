@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from heft.daq.config.robot import load_robot
 from heft.daq.importing.open_file import is_foreign
-from heft.daq.importing.write import MAP_FILE
+from heft.daq.importing.write import IMPORT_NOTE, MAP_FILE
 from heft.daq.recording import Recording
 from heft.daq.temporary import temporary_folder
 from heft.daq.whole_file import write_whole
@@ -23,6 +24,7 @@ from heft.identify.diagnosis.cure import merged
 from heft.identify.diagnosis.diagnose import diagnose
 from heft.identify.diagnosis.finding import Finding
 from heft.identify.diagnosis.fixes import fix_of
+from heft.identify.diagnosis.import_checks import check_import
 from heft.identify.diagnosis.log import Log
 from heft.identify.diagnosis.model_checks import check_bodies, check_limits_of, check_meshes
 from heft.identify.diagnosis.recorded_log import recorded_log
@@ -72,8 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
         found = _model(file)
     else:
         with temporary_folder() as folder:
-            log, robot, columns = _log(file, folder, arguments)
-        found = diagnose(log, robot)
+            log, robot, columns, note = _log(file, folder, arguments)
+        found = sorted([*check_import(note), *diagnose(log, robot)], key=lambda one: one.rank)
     answer: dict[str, Any] = {"file": str(file), "findings": [one.to_dict() for one in found]}
     if arguments.fix is not None:
         answer["fix"] = _write_fix(arguments.fix, found, columns)
@@ -90,8 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.NO if any(one.severity == "fatal" for one in found) else ExitCode.DONE
 
 
-def _log(file: Path, folder: Path, arguments: argparse.Namespace) -> tuple[Log, Robot | None, Any]:
-    """The log, its robot where one is known, and the map that it was imported by."""
+def _log(
+    file: Path, folder: Path, arguments: argparse.Namespace
+) -> tuple[Log, Robot | None, Any, Mapping[str, str]]:
+    """The log, its robot where one is known, the map that it was imported by, and what the import said of it."""
     recording = Recording.open(recording_of(file, folder, robot=arguments.robot, map_file=arguments.map))
     if arguments.robot is not None and not is_foreign(file):
         robot: Robot | None = Robot.load(arguments.robot)
@@ -101,7 +105,7 @@ def _log(file: Path, folder: Path, arguments: argparse.Namespace) -> tuple[Log, 
     mapped = {}
     if MAP_FILE in recording.attachments:
         mapped = yaml.safe_load(recording.attachment(MAP_FILE))
-    return recorded_log(recording, robot), robot, mapped
+    return recorded_log(recording, robot), robot, mapped, recording.metadata.get(IMPORT_NOTE, {})
 
 
 def _model(path: Path) -> list[Finding]:

@@ -25,7 +25,7 @@ from heft.identify.diagnosis.regression import Regression
 from heft.identify.diagnosis.runs import runs_of
 from heft.identify.diagnosis.smoothing import check_smoothing
 from heft.identify.diagnosis.stamps import check_stamps
-from heft.identify.diagnosis.values import check_signals, check_values
+from heft.identify.diagnosis.values import check_signals, check_values, without_garbage
 from heft.identify.diagnosis.velocity_checks import check_velocities
 from heft.identify.diagnosis.weak_torques import (
     KINEMATICS,
@@ -63,6 +63,7 @@ def _looked(
     log: Log, robot: Robot | None, checks: tuple[Callable[[Log], list[Finding]], ...]
 ) -> list[Finding]:
     found = [one for check in checks for one in check(log)]
+    log = _readable(log, found)
     units = check_velocities(log, robot)
     found += units
     return _sorted([*found, *check_excitation(corrected(log, None, units)[0], robot)])
@@ -71,7 +72,7 @@ def _looked(
 def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
     """All looks. What one of them cures is cured before the next looks, so that a fault is told once."""
     found = look_over(log, robot)
-    log, _ = corrected(log, None, found)
+    log, _ = corrected(_readable(log, found), None, found)
     if robot is None:
         return found
     found += check_bodies(robot)
@@ -91,7 +92,7 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
     try:
         measured = data if doubted or "dq" not in log.tables else dataset_of(log, velocities=True)
         causes = [one for one in find_explanations(log, measured, rows) if one.where not in dead]
-    except DataError:
+    except (DataError, np.linalg.LinAlgError):
         causes = []
     causes = _beside(found, causes)
     found += causes
@@ -112,6 +113,11 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
             del wrong[rival.where]
     found += wrong.values()
     return _sorted(_beside([], found))
+
+
+def _readable(log: Log, found: list[Finding]) -> Log:
+    """The log without rows of garbage, where any were found."""
+    return without_garbage(log) if any(one.id == "garbage_rows" for one in found) else log
 
 
 def _computed_torques(log: Log, robot: Robot, data: Dataset, rows: Regression) -> list[Finding]:

@@ -12,13 +12,14 @@ from heft.identify.data.spikes import spikes
 from heft.identify.diagnosis.finding import Finding, Place, Severity
 from heft.identify.diagnosis.log import QUANTITIES, Log, Table
 
-__all__ = ["check_signals", "check_values", "lattice"]
+__all__ = ["check_signals", "check_values", "lattice", "without_garbage"]
 
 SIGNALS = ("q", "dq", "tau", "wrench")
 ABSURD = 1e3  # times the range of the middle 98 %
 FEWEST = 64
 SAID, MUCH, MOST = 1e-4, 0.01, 0.3  # of the rows
 HAMPEL, LOWER = 8.0, 0.7  # times the usual distance from the median of five, this quantile of them
+IMPOSSIBLE = 1e12  # in SI units, of anything that an arm measures
 OWN = 0.1  # of a column's range, that a spike has at least
 CLIPPED, STEEP, BAND, PLATEAU = 0.002, 4.0, 0.02, 4
 LEVELS, FEW_LEVELS = 0.03, 0.1  # of a column's own spread, by which its steps blur it
@@ -64,7 +65,7 @@ def _usable(
 
 def _absurd(values: Array) -> NDArray[np.bool_]:
     """Rows with a number that is no measurement, or with zeros alone in the middle of others, shape (T,)."""
-    finite = np.isfinite(values)
+    finite = np.abs(values) < IMPOSSIBLE
     with np.errstate(invalid="ignore"):
         if finite.all():
             low, high = np.quantile(values, [0.01, 0.99], axis=0)
@@ -75,6 +76,13 @@ def _absurd(values: Array) -> NDArray[np.bool_]:
     zeros = (values == 0).all(axis=1)
     lone = zeros & ((~zeros).mean() > 0.9) if values.shape[1] > 1 else np.zeros(len(values), dtype=bool)
     return np.asarray(((wild & (np.abs(values) > 1.0)).any(axis=1)) | lone)
+
+
+def without_garbage(log: Log) -> Log:
+    """The log with rows that hold no measurement as NaN, so that the looks that follow leave them out."""
+    signals = {key: table.values for key in SIGNALS if (table := log.get(key)) is not None}
+    mended = {key: np.where(_absurd(values)[:, None], np.nan, values) for key, values in signals.items()}
+    return log.with_values(**mended)
 
 
 def _garbage(log: Log, absurd: Mapping[str, NDArray[np.bool_]]) -> list[Finding]:

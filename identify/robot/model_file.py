@@ -25,7 +25,7 @@ from heft.identify.robot.model_text import ModelText
 from heft.identify.robot.pinocchio_model import build_model, floats
 from heft.identify.robot.regressor import Tree, squared
 
-__all__ = ["Base", "ModelFile", "read_mjcf_gravity", "read_model"]
+__all__ = ["Base", "ModelFile", "read_mjcf_gravity", "read_model", "tied_joints"]
 
 Base = Literal["fixed", "free"]
 EARTH = (0.0, 0.0, -9.81)
@@ -174,6 +174,25 @@ def _refuse_tied(text: ModelText, locked: Sequence[str]) -> None:
     A row of the regression is the torque of one joint that moves by itself. Read as such, a joint that is tied to
     another would get a row and parameters of its own, though no torque of it was ever measured.
     """
+    for slave, master in _tied(text):
+        if free := [name for name in (slave, master) if name is not None and name not in locked]:
+            both = " and ".join(name for name in (slave, master) if name is not None)
+            what = "is held by an equality" if master is None else f"moves with {master} (mimic or equality)"
+            raise ModelError(
+                f"{text.name}: joint {slave} {what}, and {' and '.join(free)} {'is' if len(free) == 1 else 'are'} not "
+                f"locked: only joints that move by themselves can be identified; name {both} under `locked` (fingers), "
+                "or, where a motor of its own moves it, take the tie out of the file"
+            )
+
+
+def tied_joints(path: Path) -> tuple[str, ...]:
+    """Joints of a URDF or MJCF file that move with others, and those others: a hand's fingers."""
+    names = [name for pair in _tied(ModelText.read(path)) for name in pair if name is not None]
+    return tuple(dict.fromkeys(names))
+
+
+def _tied(text: ModelText) -> list[tuple[str | None, str | None]]:
+    """Pairs of joints that move together; None where an equality holds one joint alone."""
     root = text.root()
     tied = [
         (joint.get("name"), mimic.get("joint"))
@@ -185,15 +204,7 @@ def _refuse_tied(text: ModelText, locked: Sequence[str]) -> None:
         for equal in root.findall("equality")
         for one in equal.findall("joint")
     ]
-    for slave, master in tied:
-        if free := [name for name in (slave, master) if name is not None and name not in locked]:
-            both = " and ".join(name for name in (slave, master) if name is not None)
-            what = "is held by an equality" if master is None else f"moves with {master} (mimic or equality)"
-            raise ModelError(
-                f"{text.name}: joint {slave} {what}, and {' and '.join(free)} {'is' if len(free) == 1 else 'are'} not "
-                f"locked: only joints that move by themselves can be identified; name {both} under `locked` (fingers), "
-                "or, where a motor of its own moves it, take the tie out of the file"
-            )
+    return tied
 
 
 def _body(model: pin.Model, joint: int, path: Path) -> pin.Frame:

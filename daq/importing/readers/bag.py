@@ -14,6 +14,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.stated_length import StatedLength
 from heft.daq.importing.table import Batch, Column, Source, Table
 
 __all__ = ["BagSource"]
@@ -72,7 +73,9 @@ class BagSource(Source):
         try:
             with Reader(self.path) as reader:
                 topics = {name.partition("#")[0] for name in wanted}
-                yield from self._read(reader, [c for c in reader.connections if c.topic in topics], None)
+                connections = [c for c in reader.connections if c.topic in topics]
+                self.stated = StatedLength(rows=sum(c.msgcount for c in connections))
+                yield from self._read(reader, connections, None)
         except ImportFileError:
             raise
         except Exception as exc:  # whatever a damaged bag makes its reader do

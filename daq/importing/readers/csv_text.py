@@ -15,6 +15,7 @@ from pyarrow import csv
 
 from heft.daq.errors import ImportFileError
 from heft.daq.importing.readers.csv_dialect import MISSING, NUMBER, Dialect, dialect_of
+from heft.daq.importing.stated_length import StatedLength
 from heft.daq.importing.table import HEAD_ROWS, Batch, Column, Source, Table
 
 __all__ = ["CsvSource"]
@@ -26,6 +27,7 @@ MOST_COLUMNS = 4096
 MOST_BROKEN = 0.5  # share of rows
 _MISSING = sorted({form for word in MISSING for form in (word, word.upper(), word.capitalize(), "NaN")})
 _MARKS = (b"#", b"%", b"//")
+_ASCII = bytes(byte if byte < 128 else ord("?") for byte in range(256))  # no number has other characters
 
 
 class CsvSource(Source):
@@ -43,6 +45,7 @@ class CsvSource(Source):
         self._dialect = self._sniff(head)
         d = self._dialect
         self.comments = d.comments
+        self.stated = StatedLength.of_texts(d.comments)
         if len(d.names) > MOST_COLUMNS:
             raise ImportFileError(
                 f"{path}: {len(d.names)} columns, at most {MOST_COLUMNS}; is it a table of samples?"
@@ -117,6 +120,9 @@ class CsvSource(Source):
         row = 0
         for piece in self._pieces():
             lines = piece.count(b"\n")
+            if not piece.endswith(b"\n"):  # whether its last number is whole cannot be known
+                self.drop(line, "the file ends in it, without an end of line: was it cut off?")
+                return
             batch, broken = self._parse(piece, names, line, row)
             if len(batch):
                 yield batch
@@ -124,7 +130,7 @@ class CsvSource(Source):
             line += lines
 
     def _pieces(self) -> Iterator[bytes]:
-        """Whole lines, some megabytes at a time, without those before the first row."""
+        """Whole lines, some megabytes at a time, without those before the first row; last what ends in mid-line."""
         with self.path.open("rb") as file:
             for _ in range(self._dialect.skip):
                 file.readline(LONGEST_LINE)
@@ -142,13 +148,15 @@ class CsvSource(Source):
                 if end:
                     yield data[:end]
             if rest.strip():
-                yield rest + b"\n"
+                yield rest
 
     def _parse(self, piece: bytes, names: list[str], line: int, row: int) -> tuple[Batch, int]:
         """The rows of a piece, and how many of it are broken."""
         d = self._dialect
         bad: list[tuple[int, str]] = []  # number of the row in the piece, why
         clean = _without_comments(piece)
+        if not clean.isascii():
+            clean = clean.translate(_ASCII)
         if d.separator == " ":
             clean = re.sub(rb"[ \t]+", b" ", clean)
             clean = re.sub(rb"(?m)^ | $", b"", clean)

@@ -1,4 +1,4 @@
-"""NPZ files of numpy: arrays of equal length are columns, `RUN__array` those of one run of several."""
+"""NPZ files of numpy, or folders of NPY files: arrays of equal length are columns, `RUN__array` those of a run."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ RUN_SEPARATOR = "__"
 BATCH_BYTES = 1 << 22  # of all arrays of a batch together
 MOST_WIDE = 64  # numbers of one array in a row: joints
 MOST_CONSTANT = 4096  # numbers of an array that is kept beside the rows
+BOMB_BYTES, BOMB_RATIO = 1 << 28, 200  # unpacked, and times the packed size: deflate reaches 1032 with zeros
 SHORT = 64  # rows: shorter arrays are constants, not columns of another length
 UNREADABLE = (
     OSError,
@@ -59,13 +60,54 @@ class _Member:
         return 1 if len(self.shape) == 1 else self.shape[0 if self.across else 1]
 
 
+@dataclass(frozen=True)
+class _File:
+    """A file of a folder, as an archive tells of its members."""
+
+    filename: str
+    file_size: int
+
+    @property
+    def compress_size(self) -> int:
+        """It is not packed."""
+        return self.file_size
+
+
+class _Folder:
+    """A folder of NPY files, read as an archive of them would be."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> _Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def infolist(self) -> list[_File]:
+        """Its NPY files, by name."""
+        return [_File(one.name, one.stat().st_size) for one in sorted(self._path.glob("*.npy"))]
+
+    def open(self, name: str) -> IO[bytes]:
+        """One of them."""
+        return (self._path / name).open("rb")
+
+
+Archive = zipfile.ZipFile | _Folder
+
+
+def _archive(path: Path) -> Archive:
+    return _Folder(path) if path.is_dir() else zipfile.ZipFile(path)
+
+
 class NpzSource(Source):
     """Arrays are read piece by piece; only those that lie across are unpacked to a temporary file first."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         try:
-            with zipfile.ZipFile(path) as archive:
+            with _archive(path) as archive:
                 members = [self._member(archive, info) for info in archive.infolist()]
                 self._runs, constants = self._sort([one for one in members if one is not None])
                 beside = {one.name: self._constant(archive, one) for one in constants}
@@ -126,7 +168,7 @@ class NpzSource(Source):
             folder = stack.enter_context(temporary_folder())
             place = folder / "array.npy"
             with (
-                zipfile.ZipFile(self.path) as archive,
+                _archive(self.path) as archive,
                 archive.open(member.file) as packed,
                 place.open("wb") as file,
             ):
@@ -134,7 +176,7 @@ class NpzSource(Source):
             mapped = np.load(place, mmap_mode="r", allow_pickle=False)
             whole = mapped.T if member.across else mapped
             return lambda start, count: _plain(np.array(whole[start : start + count]))
-        archive = stack.enter_context(zipfile.ZipFile(self.path))
+        archive = stack.enter_context(_archive(self.path))
         packed_file = stack.enter_context(archive.open(member.file))
         _header(packed_file)
         row = member.dtype.itemsize * member.width
@@ -145,12 +187,12 @@ class NpzSource(Source):
 
         return read
 
-    def _member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member | None:
+    def _member(self, archive: Archive, info: zipfile.ZipInfo | _File) -> _Member | None:
         if not info.filename.endswith(".npy"):
             self.oddities.append(f"{info.filename} is no array")
             return None
         name = info.filename.removesuffix(".npy")
-        with archive.open(info) as file:
+        with archive.open(info.filename) as file:
             shape, fortran, dtype = _header(file)
             begin = file.tell()
         if dtype.hasobject:
@@ -158,6 +200,11 @@ class NpzSource(Source):
             return None
         if info.file_size - begin != int(np.prod(shape, dtype=object)) * dtype.itemsize:
             raise ValueError(f"{name} states {shape} numbers, and has {info.file_size - begin} bytes")
+        if info.file_size > BOMB_BYTES and info.file_size > BOMB_RATIO * info.compress_size:
+            raise ValueError(
+                f"{name} unpacks to {info.file_size / 1e9:.2g} GB, {info.file_size / info.compress_size:.0f} times "
+                f"what it takes in the file (at most {BOMB_RATIO}): no measured numbers do that"
+            )
         if dtype.names is not None or dtype.kind not in "fiubUS":
             self.oddities.append(f"{name} is of type {dtype}, not of numbers")
             return None
@@ -204,7 +251,7 @@ class NpzSource(Source):
             )
         return runs, constants
 
-    def _constant(self, archive: zipfile.ZipFile, member: _Member) -> NDArray[Any]:
+    def _constant(self, archive: Archive, member: _Member) -> NDArray[Any]:
         if np.prod(member.shape, dtype=object) > MOST_CONSTANT:
             return np.zeros(0)
         with archive.open(member.file) as file:

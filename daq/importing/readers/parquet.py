@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.stated_length import StatedLength
 from heft.daq.importing.table import HEAD_ROWS, Batch, Column, Source, Table
 
 __all__ = ["ParquetSource", "data_set_files"]
@@ -60,6 +61,8 @@ class ParquetSource(Source):
         columns = tuple(column for name in names for column in self._columns(name, head.arrays[name]))
         constants = {"fps": np.array(float(self._info["fps"]))} if "fps" in self._info else {}
         self.tables = (Table("", columns, head, constants=constants),)
+        if path.is_dir() and isinstance(self._info.get("total_frames"), int):
+            self.stated = StatedLength(rows=self._info["total_frames"])
 
     def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         yield from self._parsed(list(wanted.get("", ())))
