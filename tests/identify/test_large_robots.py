@@ -172,3 +172,18 @@ def test_nothing_is_dropped_without_a_word(robot: Robot, motion: Swing, truth: A
         data(wrenches={"crane": ideal["crane"]}, base_pose=motion.pose, imu=imu)
     with pytest.raises(DataError, match="length"):
         data(wrenches={"crane": ideal["crane"]}, base_pose=np.zeros((len(motion.t), 7)))
+
+
+@pytest.mark.parametrize("format", ["urdf", "mjcf"])
+def test_export_of_a_free_base_and_of_a_split_link(
+    robot: Robot, motion: Swing, truth: Any, tmp_path: Path, format: str
+) -> None:
+    result = fit(robot, recorded(robot, motion, truth, ("crane", "boot")), "sdp", cutoff_hz=8.0)
+    path = tmp_path / f"walker.{'urdf' if format == 'urdf' else 'xml'}"
+    (result.export_urdf if format == "urdf" else result.export_mjcf)(path, force=True)
+    again = Robot.from_mjcf(path) if format == "mjcf" else Robot.from_urdf(path, base="free")
+    assert again.tree.free
+    assert again.joints == robot.joints
+    assert again.prior is not None
+    total = sum(again.prior[10 * i] for i in range(len(again.links)))
+    assert total == pytest.approx(result.total_mass)
