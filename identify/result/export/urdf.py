@@ -86,14 +86,13 @@ def plain(robot: Robot, parameters: Array, joints: Mapping[str, Mapping[str, flo
     for name, (link, place) in _fixed(robot, base).items():
         if name not in robot.links:
             lines.append(f"  <link name={quoteattr(name)}/>")
-        if name != base:
-            lines += [
-                f'  <joint name={quoteattr(f"{name}_fixed")} type="fixed">',
-                f"    <parent link={quoteattr(link)}/>",
-                f"    <child link={quoteattr(name)}/>",
-                f"    {_origin(place)}",
-                "  </joint>",
-            ]
+        lines += [
+            f'  <joint name={quoteattr(f"{name}_fixed")} type="fixed">',
+            f"    <parent link={quoteattr(link)}/>",
+            f"    <child link={quoteattr(name)}/>",
+            f"    {_origin(place)}",
+            "  </joint>",
+        ]
     return "\n".join([*lines, "</robot>"]) + "\n"
 
 
@@ -108,7 +107,7 @@ def _fixed(robot: Robot, base: str) -> dict[str, tuple[str, Array]]:
             (np.eye(4) if part.link < 0 else robot.tree.link_in_joint[part.link]) @ part.place,
         )
     for name, (link, place) in robot.frames.items():
-        if name not in robot.links:
+        if name not in (*robot.links, base):
             i = robot.links.index(link) if link else n
             fixed[name] = (link or base, robot.tree.link_in_joint[i] @ place if i < n else place)
     return fixed
