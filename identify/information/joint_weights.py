@@ -30,18 +30,20 @@ def joint_weights(information: Information, start: Array, seen: Array) -> tuple[
     least = least_sigma(information)
     degrees = np.maximum(information.rows - seen.shape[1] / count, 1.0)
     sides = factors[:, :, -1] - factors[:, :, :-1] @ start
+    known = np.flatnonzero(factors.any(axis=(1, 2)))  # rows that nothing was measured of have no say
     reduced = np.stack(
         [
-            triangle(np.column_stack([factor[used, :-1] @ seen, side[used]]))
-            for factor, side in zip(factors, sides, strict=True)
-            for used in [factor.any(axis=1)]
+            triangle(np.column_stack([factors[j][used, :-1] @ seen, sides[j][used]]))
+            for j in known
+            for used in [factors[j].any(axis=1)]
         ]
     )
     weights, sigma = np.ones(count), np.zeros(count)
     for rounds in range(1, MOST_ROUNDS + 1):  # noqa: B007
-        both = triangle((np.sqrt(weights)[:, None, None] * reduced).reshape(-1, reduced.shape[2]))
+        both = triangle((np.sqrt(weights[known])[:, None, None] * reduced).reshape(-1, reduced.shape[2]))
         x, *_ = np.linalg.lstsq(both[:-1, :-1], both[:-1, -1], rcond=RANK_TOLERANCE)
-        squares = ((reduced @ np.append(x, -1.0)) ** 2).sum(axis=1)
+        squares = np.zeros(count)
+        squares[known] = ((reduced @ np.append(x, -1.0)) ** 2).sum(axis=1)
         before, sigma = sigma, np.maximum(np.sqrt(squares / degrees), least)
         weights = 1 / sigma**2
         if np.all(np.abs(sigma - before) <= SETTLED * sigma):

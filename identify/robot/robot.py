@@ -261,7 +261,8 @@ class Robot:
     def regressor(self) -> Regressor:
         """Torque as rows that are linear in the parameters."""
         cuts, contacts = self._cuts
-        return Regressor(self.links, self.tree, self.drives, self.prior, cuts, contacts, self.parts)
+        measured = self.sources is None or "joints" in self.sources
+        return Regressor(self.links, self.tree, self.drives, self.prior, cuts, contacts, self.parts, measured)
 
     @cached_property
     def _cuts(self) -> tuple[tuple[Cut, ...], tuple[Contact, ...]]:
@@ -290,7 +291,12 @@ class Robot:
 
         `base` (T, 9) is the motion of a free root (`Regressor`); None: it rests upright.
         """
-        return self.regressor.torque(q, dq, ddq, parameters, base)[:, : len(self.joints)]
+        values = np.asarray(parameters, dtype=np.float64)
+        regressor = self.regressor
+        if not regressor.torques_measured:  # its drives are not known: what the links ask for
+            regressor = Regressor(self.links, self.tree, self.drives, None, parts=self.parts)
+            values = values[: len(regressor.names)]
+        return regressor.torque(q, dq, ddq, values, base)[:, : len(self.joints)]
 
     def torque_from_current(self, current: ArrayLike) -> Array:
         """Joint torque [N m, N] from motor currents [A], both (T, n): C' (gain gear torque_constant current)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,23 @@ from heft.identify.errors import DataError
 from heft.identify.fit import Signals
 from heft.identify.robot import Robot
 from heft.identify.robot.base import base_parameters
-from tests.identify.floating import Swing, readings, swing, truth_of, walker
 
 NOISE = np.array([0.3] * 3 + [0.02] * 3)
 BIAS = np.array([3.0, -2.0, 4.0, 0.2, -0.1, 0.3])
 
 
 def recorded(
-    robot: Robot, motion: Swing, links: Any, sources: tuple[str, ...], seed: int = 5, **changes: Any
+    floating: ModuleType,
+    robot: Robot,
+    motion: Any,
+    links: Any,
+    sources: tuple[str, ...],
+    seed: int = 5,
+    **changes: Any,
 ) -> Dataset:
     """What sensors with noise and bias would tell of a motion."""
     rng = np.random.default_rng(seed)
-    ideal = readings(robot, motion, links, sources)
+    ideal = floating.readings(robot, motion, links, sources)
     wrenches = {
         name: ideal[name] + BIAS + NOISE * rng.normal(size=(len(motion.t), 6))
         for name in sources
@@ -43,18 +49,18 @@ def recorded(
 
 
 @pytest.fixture(scope="module")
-def robot(tmp_path_factory: pytest.TempPathFactory) -> Robot:
-    return walker(tmp_path_factory.mktemp("walker"), joint_terms=("viscous", "offset"))
+def robot(floating: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    return floating.walker(tmp_path_factory.mktemp("walker"), joint_terms=("viscous", "offset"))
 
 
 @pytest.fixture(scope="module")
-def motion() -> Swing:
-    return swing(4, 20.0)
+def motion(floating: ModuleType) -> Any:
+    return floating.swing(4, 20.0)
 
 
 @pytest.fixture(scope="module")
-def truth(robot: Robot) -> Any:
-    return truth_of(robot, size=0.3)
+def truth(floating: ModuleType, robot: Robot) -> Any:
+    return floating.truth_of(robot, size=0.3)
 
 
 def distance(robot: Robot, values: Any, truth: Any, sources: tuple[str, ...]) -> float:
@@ -68,9 +74,9 @@ def distance(robot: Robot, values: Any, truth: Any, sources: tuple[str, ...]) ->
 
 @pytest.mark.parametrize("sources", [("crane",), ("crane", "boot"), ("joints", "crane", "boot")])
 def test_fit_without_and_with_joint_torques(
-    robot: Robot, motion: Swing, truth: Any, sources: tuple[str, ...]
+    floating: ModuleType, robot: Robot, motion: Any, truth: Any, sources: tuple[str, ...]
 ) -> None:
-    result = fit(robot, recorded(robot, motion, truth, sources), "sdp", cutoff_hz=8.0)
+    result = fit(robot, recorded(floating, robot, motion, truth, sources), "sdp", cutoff_hz=8.0)
     assert result.robot.sources is not None
     assert set(result.robot.sources) == set(sources)
     assert result.consistency().ok
@@ -87,21 +93,23 @@ def test_fit_without_and_with_joint_torques(
     assert again.sources == result.sources
 
 
-def test_a_pose_says_as_much_as_an_imu(robot: Robot, motion: Swing, truth: Any) -> None:
+def test_a_pose_says_as_much_as_an_imu(floating: ModuleType, robot: Robot, motion: Any, truth: Any) -> None:
     exact = {"base_pose": motion.pose, "base_twist": motion.twist, "base_acceleration": motion.acceleration}
     for given in ({"base_pose": motion.pose}, exact):
-        data = recorded(robot, motion, truth, ("crane", "boot"), imu={}, **given)
+        data = recorded(floating, robot, motion, truth, ("crane", "boot"), imu={}, **given)
         result = fit(robot, data, "wls", cutoff_hz=8.0, signals=Signals(delay_s=0.0))
         assert distance(robot, result.parameters.values, truth, ("crane", "boot")) < 0.02
 
 
-def test_a_known_delay_and_a_reaction_are_taken_out(tmp_path: Path, motion: Swing, truth: Any) -> None:
+def test_a_known_delay_and_a_reaction_are_taken_out(
+    floating: ModuleType, tmp_path: Path, motion: Any, truth: Any
+) -> None:
     sensors = {
         "crane": {"frame": "hook", "contact": True, "reaction": True},
         "boot": {"frame": "boot_ft", "delay_s": 0.0125},
     }
-    other = walker(tmp_path, wrench_sensors=sensors, joint_terms=())
-    ideal = readings(other, motion, truth, ("crane", "boot"))
+    other = floating.walker(tmp_path, wrench_sensors=sensors, joint_terms=())
+    ideal = floating.readings(other, motion, truth, ("crane", "boot"))
     late = np.stack([np.interp(motion.t - 0.0125, motion.t, column) for column in ideal["boot"].T], axis=1)
     data = Dataset.from_arrays(
         motion.t, motion.q, wrenches={"crane": -ideal["crane"], "boot": late}, imu={"imu": motion.imu(other)}
@@ -111,17 +119,19 @@ def test_a_known_delay_and_a_reaction_are_taken_out(tmp_path: Path, motion: Swin
     assert result.parameters["left_boot"].mass == pytest.approx(truth[-10], rel=2e-3)
 
 
-def test_an_imu_upside_down_is_told(robot: Robot, motion: Swing, truth: Any) -> None:
+def test_an_imu_upside_down_is_told(floating: ModuleType, robot: Robot, motion: Any, truth: Any) -> None:
     turned = motion.imu(robot) * np.array([1, -1, -1, 1, -1, -1])
-    data = recorded(robot, motion, truth, ("crane",), imu={"imu": turned})
+    data = recorded(floating, robot, motion, truth, ("crane",), imu={"imu": turned})
     result = fit(robot, data, "wls", cutoff_hz=8.0, signals=Signals(delay_s=0.0))
     assert "imu-turned" in {one.id for one in result.findings}
     assert result.verdict.grade == "unfit"
 
 
 @pytest.mark.parametrize(("change", "told"), [("turn", "wrench-turned"), ("sign", "wrench-sign")])
-def test_a_sensor_that_is_turned_is_told(robot: Robot, motion: Swing, change: str, told: str) -> None:
-    data = recorded(robot, motion, truth_of(robot, size=0.1), ("crane", "boot"))
+def test_a_sensor_that_is_turned_is_told(
+    floating: ModuleType, robot: Robot, motion: Any, change: str, told: str
+) -> None:
+    data = recorded(floating, robot, motion, floating.truth_of(robot, size=0.1), ("crane", "boot"))
     assert data.wrenches is not None
     angle = np.radians(225)
     turn = np.array([[np.cos(angle), np.sin(angle), 0], [-np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
@@ -140,17 +150,19 @@ def test_a_sensor_that_is_turned_is_told(robot: Robot, motion: Swing, change: st
     assert not {one.id for one in healthy.findings} & {"wrench-turned", "wrench-sign", "imu-turned"}
 
 
-def test_feet_that_turn_are_told(tmp_path: Path, motion: Swing) -> None:
+def test_feet_that_turn_are_told(floating: ModuleType, tmp_path: Path, motion: Any) -> None:
     soles = {name: {"frame": f"{name}_sole", "contact": True, "rest": True} for name in ("left", "right")}
-    other = walker(tmp_path, wrench_sensors=soles, joint_terms=())
+    other = floating.walker(tmp_path, wrench_sensors=soles, joint_terms=())
     still = {name: np.zeros((len(motion.t), 6)) for name in soles}
     data = Dataset.from_arrays(motion.t, motion.q, wrenches=still, imu={"imu": motion.imu(other)})
     result = fit(other, data, "wls", cutoff_hz=8.0, signals=Signals(delay_s=0.0))
     assert "contact-moves" in {one.id for one in result.findings}
 
 
-def test_nothing_is_dropped_without_a_word(robot: Robot, motion: Swing, truth: Any) -> None:
-    ideal = readings(robot, motion, truth, ("crane",))
+def test_nothing_is_dropped_without_a_word(
+    floating: ModuleType, robot: Robot, motion: Any, truth: Any
+) -> None:
+    ideal = floating.readings(robot, motion, truth, ("crane",))
     imu = {"imu": motion.imu(robot)}
 
     def data(**given: Any) -> Dataset:
@@ -172,3 +184,18 @@ def test_nothing_is_dropped_without_a_word(robot: Robot, motion: Swing, truth: A
         data(wrenches={"crane": ideal["crane"]}, base_pose=motion.pose, imu=imu)
     with pytest.raises(DataError, match="length"):
         data(wrenches={"crane": ideal["crane"]}, base_pose=np.zeros((len(motion.t), 7)))
+
+
+@pytest.mark.parametrize("format", ["urdf", "mjcf"])
+def test_export_of_a_free_base_and_of_a_split_link(
+    floating: ModuleType, robot: Robot, motion: Any, truth: Any, tmp_path: Path, format: str
+) -> None:
+    result = fit(robot, recorded(floating, robot, motion, truth, ("crane", "boot")), "sdp", cutoff_hz=8.0)
+    path = tmp_path / f"walker.{'urdf' if format == 'urdf' else 'xml'}"
+    (result.export_urdf if format == "urdf" else result.export_mjcf)(path, force=True)
+    again = Robot.from_mjcf(path) if format == "mjcf" else Robot.from_urdf(path, base="free")
+    assert again.tree.free
+    assert again.joints == robot.joints
+    assert again.prior is not None
+    total = sum(again.prior[10 * i] for i in range(len(again.links)))
+    assert total == pytest.approx(result.total_mass)

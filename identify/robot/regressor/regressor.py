@@ -29,7 +29,7 @@ class Regressor:
 
     Of a robot whose base moves freely, `base` (T, 9) is how its root moves: angular velocity [rad/s], angular
     acceleration [rad/s2] and the acceleration of its origin less gravity [m/s2], in the root's frame. `prior` (p,) is
-    what load friction takes the load from; `contacts` and `parts` as in `RowLayout`.
+    what load friction takes the load from; others as in `RowLayout`.
     """
 
     links: tuple[str, ...]
@@ -39,6 +39,7 @@ class Regressor:
     cuts: tuple[Cut, ...] = ()
     contacts: tuple[Contact, ...] = ()
     parts: tuple[Part, ...] = ()
+    torques_measured: bool = True
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -51,7 +52,15 @@ class Regressor:
     @cached_property
     def layout(self) -> RowLayout:
         """Where the non-zero columns stand."""
-        return RowLayout(self.names, self.tree, self.drives, self.cuts, self.contacts, self.parts)
+        return RowLayout(
+            self.names,
+            self.tree,
+            self.drives,
+            self.cuts,
+            self.contacts,
+            self.parts,
+            self.torques_measured,
+        )
 
     def dense(
         self,

@@ -29,6 +29,7 @@ class RowLayout:
     column's place among the p parameters (p itself for what was measured).
 
     contacts   where wrenches act from outside
+    torques_measured   joints' rows have columns, else only a place for what was measured
     parts      bodies beside the tree's links and a free root, each fixed to a link
     """
 
@@ -38,6 +39,7 @@ class RowLayout:
     cuts: tuple[Cut, ...] = ()
     contacts: tuple[Contact, ...] = ()
     parts: tuple[Part, ...] = ()
+    torques_measured: bool = True
 
     @cached_property
     def row_names(self) -> tuple[str, ...]:
@@ -63,10 +65,13 @@ class RowLayout:
     @cached_property
     def bodies(self) -> tuple[tuple[int, ...], ...]:
         """The bodies of each row in order."""
-        moved = [
-            tuple(b for b, frame in enumerate(self.frames) if frame >= 0 and j in self._support(frame))
-            for j in range(len(self.tree))
-        ]
+        if not self.torques_measured:
+            moved: list[tuple[int, ...]] = [()] * len(self.tree)
+        else:
+            moved = [
+                tuple(b for b, frame in enumerate(self.frames) if frame >= 0 and j in self._support(frame))
+                for j in range(len(self.tree))
+            ]
         return (*moved, *(tuple(sorted(cut.bodies)) for cut in self.cuts for _ in AXES))
 
     @cached_property
@@ -80,10 +85,15 @@ class RowLayout:
     def added(self) -> tuple[tuple[Column, ...], ...]:
         """Columns of each row beside those of bodies: drives, and biases of sensors (signal 0 is one at all times)."""
         n, first = len(self.tree), self.drives.signal_count
-        own: list[tuple[Column, ...]] = [self.drives.columns(j) for j in range(n)]
+        own: list[tuple[Column, ...]] = [
+            self.drives.columns(j) if self.torques_measured else () for j in range(n)
+        ]
         for cut in self.cuts:
             own += [(Column(name, 0),) for name in cut.offsets] if cut.offset else [()] * 6
-        biases = [self.contact_rows.biases(row, first) for row in range(len(own))]
+        biases = [
+            self.contact_rows.biases(row, first) if row >= n or self.torques_measured else ()
+            for row in range(len(own))
+        ]
         return tuple(
             (*columns, *(Column(name, signal) for name, signal in more))
             for columns, more in zip(own, biases, strict=True)
@@ -130,7 +140,7 @@ class RowLayout:
         starts, n = [0], len(self.tree)
         for i in range(n + len(self.parts)):
             parent = int(self.tree.parents[i]) if i < n else self.parts[i - n].link
-            for j in self._support(i):
+            for j in self._support(i) if self.torques_measured else ():
                 kind, source = (CARRIED, place[parent, j]) if (parent, j) in place else (OWN, -1)
                 place[i, j] = len(pairs)
                 pairs.append((kind, source, self._column(i, j)))
@@ -148,7 +158,7 @@ class RowLayout:
                     place[i, row] = len(pairs)
                     pairs.append((kind, source, self._column(i, row)))
             starts.append(len(pairs))
-        return np.array(pairs, dtype=np.int64), np.array(starts, dtype=np.int64)
+        return np.array(pairs, dtype=np.int64).reshape(-1, 3), np.array(starts, dtype=np.int64)
 
     def _column(self, frame: int, row: int) -> int:
         """First column in a row of the body that moves with a frame; -1 where it is not beyond."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pinocchio as pin
@@ -14,12 +15,11 @@ from heft.identify.errors import ModelError
 from heft.identify.robot import Robot
 from heft.identify.robot.base import base_parameters
 from heft.identify.robot.identifiability import identifiability
-from tests.identify.floating import AXES, readings, swing, truth_of, walker, walker_file
 
 
-def test_base_wrench_and_joint_torques_are_pinocchios(tmp_path: Path) -> None:
-    robot, motion = walker(tmp_path, wrench_sensors={}), swing(4, 0.5)
-    model = pin.buildModelFromMJCF(str(walker_file(tmp_path)))
+def test_base_wrench_and_joint_torques_are_pinocchios(floating: ModuleType, tmp_path: Path) -> None:
+    robot, motion = floating.walker(tmp_path, wrench_sensors={}), floating.swing(4, 0.5)
+    model = pin.buildModelFromMJCF(str(floating.walker_file(tmp_path)))
     data = model.createData()
     assert robot.prior is not None
     parameters = np.where(np.arange(len(robot.prior)) < 10 * len(robot.links), robot.prior, 0.0)
@@ -32,7 +32,7 @@ def test_base_wrench_and_joint_torques_are_pinocchios(tmp_path: Path) -> None:
         np.testing.assert_allclose(ours[i], np.concatenate([theirs[6:], theirs[:6]]), atol=1e-10 * 200)
 
 
-def test_a_urdf_floats_when_it_is_asked_to(tmp_path: Path) -> None:
+def test_a_urdf_floats_when_it_is_asked_to(floating: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "two.urdf"
     inertial = (
         '<inertial><mass value="{}"/><origin xyz="0.1 0 0"/>'
@@ -46,10 +46,10 @@ def test_a_urdf_floats_when_it_is_asked_to(tmp_path: Path) -> None:
     fixed, free = Robot.from_urdf(path), Robot.from_urdf(path, base="free")
     assert fixed.links == ("arm",)
     assert free.links == ("arm", "root")
-    assert free.rows == ("hinge", *(f"base.{axis}" for axis in AXES))
+    assert free.rows == ("hinge", *(f"base.{axis}" for axis in floating.AXES))
     assert free.prior is not None
     assert free.prior[10] == pytest.approx(4.0)
-    motion = swing(1, 0.3)
+    motion = floating.swing(1, 0.3)
     still = np.concatenate([np.zeros((len(motion.t), 6)), np.tile(-free.gravity, (len(motion.t), 1))], axis=1)
     assert fixed.prior is not None
     np.testing.assert_allclose(  # a root that rests is a fixed base
@@ -61,17 +61,17 @@ def test_a_urdf_floats_when_it_is_asked_to(tmp_path: Path) -> None:
     assert again.rows == free.rows
 
 
-def test_a_sensor_inside_measures_what_lies_beyond_it(tmp_path: Path) -> None:
+def test_a_sensor_inside_measures_what_lies_beyond_it(floating: ModuleType, tmp_path: Path) -> None:
     """The boot is fixed to the shank: the sensor splits the link, and carries the boot alone."""
-    robot, motion = walker(tmp_path), swing(4, 0.4)
+    robot, motion = floating.walker(tmp_path), floating.swing(4, 0.4)
     assert robot.links[-1] == "left_boot"
     shank = robot.links.index("left_shank")
     assert robot.prior is not None
     assert robot.prior[10 * shank] == pytest.approx(2.0)
-    links = truth_of(robot)
-    wrench = readings(robot, motion, links, ("boot",))["boot"]
+    links = floating.truth_of(robot)
+    wrench = floating.readings(robot, motion, links, ("boot",))["boot"]
     # The one wrench equation (bodies.wrench), with the motion of the sensor's frame from Pinocchio.
-    model = pin.buildModelFromMJCF(str(walker_file(tmp_path)))
+    model = pin.buildModelFromMJCF(str(floating.walker_file(tmp_path)))
     data, frame = model.createData(), model.getFrameId("boot_ft")
     for i in range(0, len(motion.t), 9):
         q = np.concatenate([motion.pose[i], motion.q[i]])
@@ -88,15 +88,15 @@ def test_a_sensor_inside_measures_what_lies_beyond_it(tmp_path: Path) -> None:
         np.testing.assert_allclose(wrench[i], expected, atol=1e-9)
 
 
-def test_contacts_add_up_in_base_and_joint_rows(tmp_path: Path) -> None:
+def test_contacts_add_up_in_base_and_joint_rows(floating: ModuleType, tmp_path: Path) -> None:
     """External wrenches at both soles: what is left of base wrench and torques is what the soles do not give."""
     soles = {
         "left": {"frame": "left_sole", "contact": True},
         "right": {"frame": "right_sole", "contact": True, "reaction": False},
     }
-    robot = walker(tmp_path, wrench_sensors=soles)
-    motion = swing(4, 0.2)
-    model = pin.buildModelFromMJCF(str(walker_file(tmp_path)))
+    robot = floating.walker(tmp_path, wrench_sensors=soles)
+    motion = floating.swing(4, 0.2)
+    model = pin.buildModelFromMJCF(str(floating.walker_file(tmp_path)))
     data = model.createData()
     both = robot.measuring(("joints", "left", "right")).with_terms(())
     rng = np.random.default_rng(3)
@@ -116,23 +116,23 @@ def test_contacts_add_up_in_base_and_joint_rows(tmp_path: Path) -> None:
     # The same levers carry the biases: Y x + lever b.
     Y = both.regressor.dense(motion.q, motion.dq, motion.ddq, base=motion.root(robot.gravity))
     names = both.parameter_names
-    biases = [names.index(f"{name}.{axis}.offset") for name in soles for axis in AXES]
+    biases = [names.index(f"{name}.{axis}.offset") for name in soles for axis in floating.AXES]
     pushed = Y[:, :, biases] @ np.concatenate([wrenches[name][:, 0] for name in soles])
     constant = {name: np.repeat(wrenches[name][:, :1], len(motion.t), axis=1) for name in soles}
     expected_rows = both.regressor.layout.measured(np.zeros((4, len(motion.t))), constant, motion.q.T)
     np.testing.assert_allclose(pushed.T, expected_rows, atol=1e-10)
 
 
-def test_the_base_equations_tell_as_much_as_the_whole_system(tmp_path: Path) -> None:
+def test_the_base_equations_tell_as_much_as_the_whole_system(floating: ModuleType, tmp_path: Path) -> None:
     """000: the six equations of the root identify as many combinations as joints and root together."""
-    robot = walker(tmp_path, wrench_sensors={}, joint_terms=())
+    robot = floating.walker(tmp_path, wrench_sensors={}, joint_terms=())
     known = {one.source: one.rank for one in identifiability(robot, ("joints", "base"))}
     assert known["base"] == known["together"] > known["joints"]
     assert base_parameters(robot).rank == known["together"]
 
 
-def test_each_source_says_what_it_cannot_tell(tmp_path: Path) -> None:
-    robot = walker(tmp_path)
+def test_each_source_says_what_it_cannot_tell(floating: ModuleType, tmp_path: Path) -> None:
+    robot = floating.walker(tmp_path)
     joints, boot, crane, together = identifiability(robot, ("joints", "boot", "crane"))
     assert (joints.source, boot.source, crane.source) == ("joints", "boot", "crane")
     assert boot.rank == 10
@@ -151,17 +151,17 @@ def test_each_source_says_what_it_cannot_tell(tmp_path: Path) -> None:
     ],
 )
 def test_sensors_without_a_place_are_refused(
-    tmp_path: Path, sensors: dict[str, dict[str, str]], imu: dict[str, str], said: str
+    floating: ModuleType, tmp_path: Path, sensors: dict[str, dict[str, str]], imu: dict[str, str], said: str
 ) -> None:
     with pytest.raises(ModelError, match=said):
-        walker(tmp_path, wrench_sensors=sensors, imu=imu)
+        floating.walker(tmp_path, wrench_sensors=sensors, imu=imu)
 
 
-def test_a_fixed_base_is_not_taken_for_a_free_one(tmp_path: Path) -> None:
+def test_a_fixed_base_is_not_taken_for_a_free_one(floating: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="base: free"):
-        walker(tmp_path, base="fixed")
+        floating.walker(tmp_path, base="fixed")
     path = tmp_path / "still.xml"
-    path.write_text(walker_file(tmp_path).read_text().replace('<freejoint name="root"/>', ""))
+    path.write_text(floating.walker_file(tmp_path).read_text().replace('<freejoint name="root"/>', ""))
     with pytest.raises(ModelError, match="freejoint"):
         Robot.from_mjcf(path, base="free")
     assert transform(np.ones(10), np.eye(3), np.zeros(3)).shape == (10,)

@@ -29,7 +29,7 @@ def made_up(robot: Robot, seed: int = 1, size: float = 0.1) -> Result:
     joints = slice(10 * len(layout.links), None)
     values[joints] = values[joints] * np.exp(0.2 * rng.standard_normal(len(values[joints]))) + 0.01
     base = base_parameters(robot)
-    n = len(robot.joints)
+    n = len(robot.rows)
     return Result(
         robot=robot,
         method="sdp",

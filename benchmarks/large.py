@@ -1,0 +1,244 @@
+"""Large robots: time and memory of a whole identification, growth with the number of links, errors and coverage.
+
+    python benchmarks/large.py [speed] [links] [kernel] [table] [coverage] [--seeds 12] [--method sdp ...]
+
+`speed`: the humanoid (33 links), 60 s at 200 Hz, crane and both ankles measured, no joint torques; the whole `fit` at
+level full, each method in a process of its own, with its peak memory. `links`: free trees of 7, 14, 33 and 66 links;
+the solver's time and the whole. `kernel`: rows of a floating base against those of a fixed one, per link. `table`:
+relative errors of mass, centre of mass and inertia by method. `coverage`: how often 95 % intervals hold the truth. The
+exit code is 1 where a bound is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+from unittest import mock
+
+import numpy as np
+from floating import HUMANOID, Array, drawn, recorded, swing, tree_file
+
+from heft.identify import Dataset, Robot, fit
+from heft.identify.bodies.parameters import Layout
+from heft.identify.result import Parameters, Result
+
+SENSORS = ("crane", "left_ankle", "right_ankle")
+MOST_S, MOST_MB = 10.0, 1000.0
+KERNEL = 1.5
+LINKS = (7, 14, 33, 66)
+METHODS: dict[str, tuple[str, Literal["none"] | None]] = {  # estimator and prior
+    "ols": ("ols", None),
+    "closest": ("closest", None),
+    "masspoint": ("masspoint", None),
+    "masspoint, no prior": ("masspoint", "none"),
+    "sdp": ("sdp", None),
+    "manifold": ("manifold", None),
+}
+write = sys.stdout.write
+
+
+def fitted(robot: Robot, data: Dataset, method: str, cutoff_hz: float | None = None) -> Result:
+    name, prior = METHODS[method]
+    return fit(robot, data, name, cutoff_hz=cutoff_hz, prior=prior)
+
+
+def humanoid(seed: int, seconds: float, method: str) -> tuple[Robot, Array, Result, float]:
+    """The humanoid, its true links, what a method finds, and how long that takes [s]."""
+    robot = Robot.load(HUMANOID)
+    truth = drawn(robot, seed)
+    data = recorded(robot, swing(robot, seconds, seed), truth, SENSORS, seed)
+    started = time.perf_counter()
+    result = fitted(robot, data, method)
+    return robot, truth, result, time.perf_counter() - started
+
+
+def one_speed(method: str) -> None:
+    """In a process of its own: time and memory as JSON."""
+    robot = Robot.load(HUMANOID)
+    truth = drawn(robot, 0)
+    data = recorded(robot, swing(robot, 60.0, 0), truth, SENSORS, 0)
+    fit(robot, data.between(0.0, 10.0), "ols", cutoff_hz=8.0)  # compiled code is read from its cache
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    started = time.perf_counter()
+    result = fitted(robot, data, method)
+    took = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    found = {"seconds": took, "before_mb": before, "peak_mb": peak, "consistent": result.consistency().ok}
+    write(json.dumps(found) + "\n")
+
+
+def speed(methods: list[str]) -> bool:
+    good = True
+    for method in methods:
+        done = subprocess.run(
+            [sys.executable, __file__, "--one", method], check=True, capture_output=True, text=True
+        )
+        found = json.loads(done.stdout.splitlines()[-1])
+        ok = found["seconds"] <= MOST_S and found["peak_mb"] <= MOST_MB
+        write(
+            f"33 links, 60 s at 200 Hz, {method:<20} {found['seconds']:6.2f} s, peak {found['peak_mb']:.0f} MB "
+            f"(bounds {MOST_S:g} s, {MOST_MB:g} MB), consistent {found['consistent']}: {'ok' if ok else 'MISSED'}\n"
+        )
+        good &= ok
+    return good
+
+
+def growth(methods: list[str]) -> bool:
+    times: dict[str, list[tuple[float, float]]] = {method: [] for method in methods}
+    for links in LINKS:
+        with tempfile.TemporaryDirectory() as folder:
+            robot = Robot.from_mjcf(tree_file(links, Path(folder) / "tree.xml"), imu={"imu": "imu"})
+        data = recorded(robot, swing(robot, 30.0, 0), drawn(robot, 0), ("base",), 0)
+        for method in methods:
+            spent: list[float] = []
+            name = METHODS[method][0]
+            module = import_module(f"heft.identify.estimation.estimators.{name}")
+            solver = getattr(module, name)
+
+            def timed(
+                *arguments: Any, solver: Any = solver, spent: list[float] = spent, **options: Any
+            ) -> Any:
+                started = time.perf_counter()
+                answer = solver(*arguments, **options)
+                spent.append(time.perf_counter() - started)
+                return answer
+
+            started = time.perf_counter()
+            with mock.patch.object(module, name, wraps(solver)(timed)):
+                fitted(robot, data, method, cutoff_hz=8.0)
+            times[method].append((sum(spent), time.perf_counter() - started))
+    for method, found in times.items():
+        told = ", ".join(f"{n}: {s:.2f} of {w:.2f} s" for n, (s, w) in zip(LINKS, found, strict=True))
+        power = np.log(found[-1][0] / found[1][0]) / np.log(LINKS[-1] / LINKS[1])
+        write(
+            f"solver of whole by links, {method:<12} {told}; grows with the power {power:.1f} of the links\n"
+        )
+    return True
+
+
+def kernel() -> bool:
+    """Rows of the humanoid with its base free, and of the same with its trunk fixed, per link."""
+    free = Robot.load(HUMANOID).measuring(("joints", "base"))
+    text = HUMANOID.with_suffix(".xml").read_text().replace('<freejoint name="root"/>', "")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fixed.xml"
+        path.write_text(text)
+        fixed = Robot.from_mjcf(path)
+    motion = swing(free, 10.0, 0)
+    times = {}
+    for _ in range(5):
+        for name, robot, root in (("free", free, motion.root), ("fixed", fixed, None)):
+            started = time.perf_counter()
+            robot.regressor.rows(motion.q, motion.dq, motion.ddq, base=root)
+            took = (time.perf_counter() - started) / len(robot.links)
+            times[name] = min(times.get(name, np.inf), took)
+    ratio = times["free"] / times["fixed"]
+    entries = free.regressor.layout.width / fixed.regressor.layout.width
+    write(
+        f"kernel, floating over fixed, per link: {ratio:.2f} (bound {KERNEL:g}; {entries:.2f} times the entries): "
+        f"{'ok' if ratio <= KERNEL else 'MISSED'}\n"
+    )
+    return ratio <= KERNEL
+
+
+def errors(robot: Robot, truth: Array, values: Array) -> Array:
+    """Relative errors of mass, centre of mass (to the link's half length) and inertia, the median link's, (3,)."""
+    layout = Layout(robot.parameter_names)
+    ours = Parameters(
+        layout, np.concatenate([values[: len(truth)], np.zeros(len(layout) - len(truth))])
+    ).links
+    real = Parameters(layout, np.concatenate([truth, np.zeros(len(layout) - len(truth))])).links
+    found = []
+    for one, other in zip(ours, real, strict=True):
+        half = np.linalg.norm(np.ptp(robot.extents[one.name], axis=0)) / 2
+        about = np.linalg.norm(one.inertia - other.inertia) / np.linalg.norm(other.inertia)
+        found.append([abs(one.mass / other.mass - 1), np.linalg.norm(one.com - other.com) / half, about])
+    return np.median(found, axis=0)
+
+
+def table(methods: list[str], seconds: float = 60.0) -> bool:
+    rows, prior = [], None
+    for method in methods:
+        robot, truth, result, _ = humanoid(0, seconds, method)
+        assert robot.prior is not None
+        prior = errors(robot, truth, robot.prior)
+        held = recorded(robot, swing(robot, 30.0, 77), truth, SENSORS, 77)
+        unseen = result.relative_error(held).total
+        bad = sum(not one.ok for one in link_levels(result))
+        rows.append((method, errors(robot, truth, result.parameters.values), bad, result.fit.total, unseen))
+    write(
+        "| method | mass | centre of mass | inertia | links that cannot exist | error, fit | error, unseen motion |\n"
+    )
+    write("|---|---|---|---|---|---|---|\n")
+    assert prior is not None
+    write(f"| the file | {prior[0]:.1%} | {prior[1]:.1%} | {prior[2]:.1%} | | | |\n")
+    for method, three, bad, seen, unseen in rows:
+        write(
+            f"| `{method}` | {three[0]:.1%} | {three[1]:.1%} | {three[2]:.1%} | {bad} | {seen:.2%} | {unseen:.2%} |\n"
+        )
+    return True
+
+
+def link_levels(result: Result) -> list[object]:
+    """Consistency of each link by itself."""
+    from heft.identify.bodies.consistency import consistency_of_links
+
+    return [
+        consistency_of_links({link.name: link.ten}, "full", {}, {link.name: 0.2})
+        for link in result.parameters.links
+    ]
+
+
+def coverage(seeds: int, seconds: float = 30.0) -> bool:
+    inside, whole = 0, 0
+    for seed in range(seeds):
+        robot, truth, result, _ = humanoid(seed, seconds, "sdp")
+        layout = Layout(robot.parameter_names)
+        real = Parameters(layout, np.concatenate([truth, np.zeros(len(layout) - len(truth))])).links
+        for link in real:
+            values = {"mass": link.mass, **{f"com.{a}": v for a, v in zip("xyz", link.com, strict=True)}}
+            for name, value in values.items():
+                interval = result.intervals.get(f"{link.name}.{name}")
+                if interval is not None:
+                    whole += 1
+                    inside += interval.low <= value <= interval.high
+    share = inside / max(whole, 1)
+    ok = 0.90 <= share <= 0.99
+    verdict = "ok" if ok else "MISSED"
+    write(f"95 % intervals hold {share:.1%} of {whole} true values, {seeds} seeds (90 to 99 %): {verdict}\n")
+    return ok
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("parts", nargs="*", default=["speed", "links", "kernel", "table", "coverage"])
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--method", nargs="*", choices=METHODS, default=None)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        one_speed(arguments.one)
+        return 0
+    solvers = arguments.method or ["sdp", "masspoint", "manifold"]
+    work = {
+        "speed": lambda: speed(solvers),
+        "links": lambda: growth(solvers),
+        "kernel": kernel,
+        "table": lambda: table(arguments.method or list(METHODS)),
+        "coverage": lambda: coverage(arguments.seeds),
+    }
+    done = [work[part]() for part in arguments.parts]
+    return 0 if all(done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

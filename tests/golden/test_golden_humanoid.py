@@ -1,0 +1,94 @@
+"""000's claims on a humanoid of 33 links that hangs on a crane: no joint torques, crane and ankles measured, an IMU."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from heft.identify import Dataset, Result, Robot, fit
+from heft.identify.bodies.consistency import consistency
+from heft.identify.fit import Signals
+from heft.identify.robot.identifiability import identifiability
+
+SENSORS = ("crane", "left_ankle", "right_ankle")
+CRANE = tuple(f"crane.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz"))
+
+
+@cache
+def floating() -> ModuleType:
+    path = Path(__file__).parents[2] / "benchmarks" / "floating.py"
+    spec = importlib.util.spec_from_file_location("benchmark_floating", path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[spec.name])
+    return sys.modules[spec.name]
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return Robot.load(floating().HUMANOID)
+
+
+def motion(robot: Robot, seconds: float, seed: int) -> Dataset:
+    made = floating()
+    data: Dataset = made.recorded(
+        robot, made.swing(robot, seconds, seed), made.drawn(robot, 0), SENSORS, seed
+    )
+    return data
+
+
+@pytest.fixture(scope="module")
+def results(robot: Robot) -> dict[str, Result]:
+    data, known = motion(robot, 30.0, 1), Signals(delay_s=0.0)
+    found = {
+        name: fit(robot, data, name, cutoff_hz=6.0, signals=known) for name in ("ols", "masspoint", "sdp")
+    }
+    found["no prior"] = fit(robot, data, "masspoint", cutoff_hz=6.0, signals=known, prior="none")
+    return found
+
+
+def test_the_base_equations_tell_as_much_as_the_whole_system(robot: Robot) -> None:
+    known = {one.source: one.rank for one in identifiability(robot, ("joints", "base"))}
+    assert known["base"] == known["together"] == 234
+    assert known["joints"] == 224
+
+
+@pytest.mark.slow
+def test_least_squares_gives_links_that_cannot_exist_and_others_give_none(results: dict[str, Result]) -> None:
+    def impossible(result: Result) -> int:
+        return sum(not consistency(link.ten, "full").ok for link in result.parameters.links)
+
+    assert impossible(results["ols"]) > 3
+    for name in ("masspoint", "no prior", "sdp"):
+        assert impossible(results[name]) == 0, name
+        assert results[name].consistency("full").ok
+
+
+@pytest.mark.slow
+def test_every_centre_of_mass_is_inside_its_box(robot: Robot, results: dict[str, Result]) -> None:
+    for name in ("masspoint", "no prior"):
+        for link in results[name].parameters.links:
+            low, high = robot.extents[link.name]
+            assert np.all((link.com > low - 1e-6) & (link.com < high + 1e-6)), (name, link.name)
+
+
+@pytest.mark.slow
+def test_residuals_are_near_least_squares_and_better_on_unseen_motion(
+    robot: Robot, results: dict[str, Result]
+) -> None:
+    held = motion(robot, 15.0, 9)
+    places = [results["ols"].robot.rows.index(row) for row in CRANE]
+    least = results["ols"].fit.rms[places]
+    unseen = results["ols"].relative_error(held).rms[places]
+    for name in ("masspoint", "sdp"):
+        assert np.all(results[name].fit.rms[places] < 1.4 * least), name
+        assert np.all(results[name].relative_error(held).rms[places] < unseen), name
+    prior = results["masspoint"].fit.rms[places] / results["no prior"].fit.rms[places]
+    assert np.all(np.abs(prior - 1) < 0.05)
