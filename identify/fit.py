@@ -114,6 +114,7 @@ def fit(
     from heft.identify.certainty.findings import findings
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
+    from heft.identify.data.measured_rows import sources_of
     from heft.identify.estimation.alignment import align
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimate import Estimate
@@ -132,7 +133,9 @@ def fit(
     if not datasets:
         raise DataError("no data; give at least one dataset")
 
-    given, robot = robot, with_friction(robot, friction)
+    given = robot
+    sources = sources_of(robot, datasets)
+    robot = with_friction(robot if sources is None else robot.measuring(sources), friction)
 
     # Signals: cut-off, regression rows, delay of the torques.
     asked = _given_processing(cutoff_hz, signals.processing)

@@ -135,6 +135,7 @@ class WrenchSensorConfig(Model):
     reaction: bool = False
     delay_s: float = 0.0
     bias: tuple[Positive, Positive] | None = None
+    rest: bool = False  # a contact that stands still in the world: a foot on the ground
 
 
 class ImuConfig(Model):
@@ -167,8 +168,8 @@ class RobotConfig(Model):
     torque = C' motor torque; a drive then moves and measures a motor, which is called after its joint
     (`joint6_motor`). `total_mass` [kg] is what a scale or the data sheet says, as bounds. `prior_spread` says how far
     all of this may be off, `constraints` what is known exactly, `scene` what stands around it, `excitation` what a
-    designed motion may use. With `base: free` the root body moves freely. `wrench_sensors` and `imu` say, by the names of
-    the devices, where six-axis sensors and inertial sensors sit.
+    designed motion may use. With `base: free` the root body moves freely. `wrench_sensors` and `imu` say, by the names
+    of the devices, where six-axis sensors and inertial sensors sit.
     """
 
     path: Path
@@ -238,9 +239,13 @@ class RobotConfig(Model):
     @model_validator(mode="after")
     def _places_in_a_model(self) -> Self:
         if self.model is None and (self.base == "free" or self.wrench_sensors or self.imu):
-            raise ValueError("base: free, wrench_sensors and imu ask for a `model` with frames, not `dh` rows")
+            raise ValueError(
+                "base: free, wrench_sensors and imu ask for a `model` with frames, not `dh` rows"
+            )
         if self.base == "fixed" and self.imu:
-            raise ValueError(f"imu {next(iter(self.imu))}: the base is fixed and its motion known; take it out")
+            raise ValueError(
+                f"imu {next(iter(self.imu))}: the base is fixed and its motion known; take it out"
+            )
         return self
 
     @property

@@ -47,6 +47,8 @@ def describe_result(result: Result, path: Path, console: Console) -> None:
         f"condition number {result.condition_number:.0f}"
         + (f", cut-off {result.processing.cutoff_hz:.3g} Hz" if result.tradeoff is None else "")
     )
+    for source in result.sources:
+        console.print(f"source {source}", markup=False)
     if result.tradeoff is not None:
         console.print(_cutoff(result.tradeoff), markup=False)
     for line in _recordings(result):
@@ -179,7 +181,9 @@ def _joints(result: Result) -> Table:
         table.add_column(term.replace("_", " "), justify="right")
     table.add_column("fit error", justify="right")
     known = {joint.name: joint.terms for joint in result.parameters.joints}
-    for name, error in zip(result.robot.joints, result.fit.per_joint, strict=True):
+    for name, error, rows in zip(result.robot.rows, result.fit.per_joint, result.fit.rows, strict=True):
+        if rows == 0 and name not in known and result.robot.sources is not None:
+            continue  # not measured
         own = known.get(name, {})
         values = [f"{own[term]:.4g}" if term in own else "" for term in terms]
         table.add_row(name, *values, f"{100 * error:.2f} %")

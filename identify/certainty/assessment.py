@@ -129,7 +129,8 @@ def _with_gains(
     Parameters stay those of the torques as the drives report them, so that they predict what the drives will report;
     gains that data or links contradict count as an error of that size.
     """
-    spreads = robot.gain_spreads
+    wrenches = np.zeros(len(robot.rows) - len(robot.joints))  # sensors' gains are theirs to know
+    spreads = np.concatenate([robot.gain_spreads, wrenches])
     if not spreads.any():
         return gains, uncertainty, {}, []
     logs, covariance = gains.posterior(gain_covariance(spreads))
@@ -139,7 +140,7 @@ def _with_gains(
     uncertainty = replace(
         uncertainty, covariance=uncertainty.covariance + wider, data=uncertainty.data + wider
     )
-    named = list(zip(robot.joints, values.tolist(), (values * std).tolist(), strict=True))
+    named = list(zip(robot.joints, values.tolist(), (values * std).tolist(), strict=False))
     intervals = {
         f"{joint}.gain": Interval.of(value, each, uncertainty.degrees, positive=True)
         for joint, value, each in named
@@ -216,7 +217,7 @@ def _biased(uncertainty: Uncertainty, names: tuple[str, ...]) -> list[str]:
 
 def _outliers(data: FitData, estimate: Estimate, effect: Influence) -> list[str]:
     """A warning with the times at which a residual is far larger than usual."""
-    outliers = outlier_intervals(data.robot.joints, effect.residuals)
+    outliers = outlier_intervals(data.robot.rows, effect.residuals)
     if not outliers:
         return []
     shown = "; ".join(str(one) for one in outliers[:4]) + ("; ..." if len(outliers) > 4 else "")

@@ -11,6 +11,7 @@ from heft.identify.certainty.causes.agreement import Agreement
 from heft.identify.certainty.causes.torque_gain import unknown_gains
 from heft.identify.certainty.data_faults import data_faults
 from heft.identify.certainty.reason import Reason
+from heft.identify.certainty.wrench_findings import wrench_findings
 from heft.identify.estimation.alignment import Alignment
 from heft.identify.estimation.carried import Carried
 from heft.identify.estimation.estimate import Estimate
@@ -34,6 +35,7 @@ def findings(
     believed = problem if carried is problem.carried else replace(problem, carried=carried)
     found = [
         *find_causes(data, believed),
+        *wrench_findings(data, problem, estimate.parameters),
         *data_faults(data),
         *bound_costs(problem, estimate),
     ]
@@ -46,7 +48,8 @@ def findings(
             "off by more than their intervals"
         )
         found.append(Reason("unmodelled", "care", text, 180.0 + len(assessment.unmodelled)))
-        if problem.prior is not None and all(one.id != "gain-unknown" for one in found):
+        torques_alone = data.robot.sources is None and not data.robot.tree.free
+        if torques_alone and problem.prior is not None and all(one.id != "gain-unknown" for one in found):
             names = [one.joint for one in assessment.unmodelled]
             found += unknown_gains(Agreement.of_problem(problem), data.robot.joints, names)
     if wrist:

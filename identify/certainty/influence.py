@@ -98,7 +98,7 @@ def influence(fit_data: FitData, problem: Problem, estimate: Estimate, estimated
                 ),
                 -1,
             )
-            for j, wanted in enumerate(f"{joint}.viscous" for joint in fit_data.robot.joints)
+            for j, wanted in enumerate(f"{joint}.viscous" for joint in fit_data.robot.rows)
         ]
     )
     for block in fit_data.blocks():

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.influence import Residuals
-from heft.identify.data.white_noise import MOST_SAMPLES, white_noise
+from heft.identify.data.measured_rows import row_noise
+from heft.identify.data.white_noise import MOST_SAMPLES
 from heft.identify.information.fit_data import FitData
 
 __all__ = [
@@ -65,9 +66,9 @@ class OutlierInterval:
 
 
 def torque_noise(fit_data: FitData) -> Array:
-    """Standard deviation of white noise on torques as they were measured [N m, N], shape (n,)."""
+    """Standard deviation of white noise on torques and wrenches as they were measured [N m, N], shape (rows,)."""
     counts = [min(len(data), MOST_SAMPLES) for data in fit_data.datasets]
-    squares = [white_noise(data.t, data.tau) ** 2 for data in fit_data.datasets]
+    squares = [row_noise(fit_data.robot, data) ** 2 for data in fit_data.datasets]
     return np.sqrt(np.average(squares, axis=0, weights=counts))
 
 
@@ -80,7 +81,7 @@ def unmodelled_residuals(fit_data: FitData, residuals: Residuals) -> tuple[Unmod
     expected = float(whole[middle + step] / whole[middle]) if middle + step < len(whole) else 0.0
     floor = torque_noise(fit_data) * float(np.linalg.norm(taps))
     seen = []
-    for j, joint in enumerate(fit_data.robot.joints):
+    for j, joint in enumerate(fit_data.robot.rows):
         kept = residuals.kept[:, j]
         residual = residuals.residual[:, j]
         pairs = kept[1:] & kept[:-1]

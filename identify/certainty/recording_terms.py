@@ -64,7 +64,7 @@ def recording_terms(data: FitData, parameters: Array, delays: Sequence[Delay]) -
     if data.recording_count == 1:
         return ()
     places = {name: i for i, name in enumerate(data.robot.parameter_names)}
-    joints = {joint: j for j, joint in enumerate(data.robot.joints) if f"{joint}.offset" in places}
+    joints = {joint: j for j, joint in enumerate(data.robot.rows) if f"{joint}.offset" in places}
     mean = {joint: float(parameters[places[f"{joint}.offset"]]) for joint in joints}
     away = _own_offsets(data, parameters)
     terms = []
@@ -85,7 +85,7 @@ def recording_terms(data: FitData, parameters: Array, delays: Sequence[Delay]) -
 
 def _own_offsets(data: FitData, parameters: Array) -> Array:
     """What each recording's offsets differ by from their mean [N m, N], shape (recordings, n); zero where common."""
-    away = np.zeros((data.recording_count, len(data.robot.joints)))
+    away = np.zeros((data.recording_count, len(data.robot.rows)))
     if not data.own_offsets:
         return away
     like = next(iter(data.blocks()))

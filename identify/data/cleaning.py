@@ -23,6 +23,8 @@ __all__ = ["CleanArrays", "cleaned"]
 
 MOST_LOST = 0.5  # with less than this nothing is identified, as of recordings
 SIGNALS = ("q", "tau", "dq", "motor")
+NUMBERS = ("base", "imu")  # of a root: only looked through for what is no number
+WRENCHES = ("wrench", "wrenches")  # their NaN stay: their rows are the joints', too
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,17 @@ class CleanArrays:
 
 
 def cleaned(t: Array, tables: Mapping[str, NDArray[Any]]) -> CleanArrays:
-    """Clean stamps t [s] (T,) and tables (T, k): `q`, `tau`, `dq`, `motor`, and `wrench`, whose NaN stay.
+    """Clean stamps t [s] (T,) and tables (T, k): `q`, `tau`, `dq`, `motor`, `base`, `imu`; and wrenches: NaN stay.
 
     The caller's own arrays where there is nothing to leave out. `DataError` where too little is left.
     """
     count, removed, notes = len(t), dict[str, int](), list[str]()
     signals = [name for name in SIGNALS if name in tables]
     rows = np.flatnonzero(
-        np.isfinite(t) & np.all([np.isfinite(tables[name]).all(axis=1) for name in signals], axis=0)
+        np.isfinite(t)
+        & np.all(
+            [np.isfinite(tables[name]).all(axis=1) for name in (*signals, *NUMBERS) if name in tables], axis=0
+        )
     )
     removed["invalid"] = count - len(rows)
     _check_left(len(rows), count, removed)
@@ -114,8 +119,9 @@ def _resampled(
         if not measured.all()
     ]
     tables, notes = _clean_wrench(t, tables, notes)
-    if "wrench" in tables:
-        together["wrench"] = tables["wrench"][base]
+    for name in (*NUMBERS, *WRENCHES):
+        if name in tables:
+            together[name] = tables[name][base]
     notes += _left_out(removed, len(t))
     return CleanArrays(t[base][near], {name: together[name][near] for name in tables}, removed, tuple(notes))
 
@@ -123,17 +129,21 @@ def _resampled(
 def _clean_wrench(
     t: Array, tables: Mapping[str, NDArray[Any]], notes: list[str]
 ) -> tuple[Mapping[str, NDArray[Any]], list[str]]:
-    """The tables with NaN where the wrench is infinite or has a spike: its rows are the joints' too, and stay."""
-    wrench = tables.get("wrench")
-    if wrench is None:
-        return tables, notes
-    known = np.isfinite(wrench).all(axis=1) & np.isfinite(t)
-    bad = np.isinf(wrench).any(axis=1)
-    bad[np.flatnonzero(known)[spikes(t[known], wrench[known])]] = True
-    if not bad.any():
-        return tables, notes
-    told = f"{int(bad.sum())} samples of wrench are left out: spikes, or not finite"
-    return {**tables, "wrench": np.where(bad[:, None], np.nan, wrench)}, [*notes, told]
+    """The tables with NaN where a wrench is infinite or has a spike: its rows are the joints' too, and stay."""
+    for name in WRENCHES:
+        if name not in tables:
+            continue
+        parts = []
+        for first in range(0, tables[name].shape[1], 6):
+            wrench = tables[name][:, first : first + 6]
+            known = np.isfinite(wrench).all(axis=1) & np.isfinite(t)
+            bad = np.isinf(wrench).any(axis=1)
+            bad[np.flatnonzero(known)[spikes(t[known], wrench[known])]] = True
+            parts.append(np.where(bad[:, None], np.nan, wrench) if bad.any() else wrench)
+            if bad.any():
+                notes = [*notes, f"{int(bad.sum())} samples of {name} are left out: spikes, or not finite"]
+        tables = {**tables, name: parts[0] if len(parts) == 1 else np.hstack(parts)}
+    return tables, notes
 
 
 def _check_left(left: int, count: int, removed: Mapping[str, int]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from heft.identify.data.deflection import Deflection
 from heft.identify.data.filters import Differentiator
 from heft.identify.data.known_load import KnownLoad
 from heft.identify.data.on_disk import OnDisk
+from heft.identify.data.root_motion import COLUMNS, given_root, root_from_given, root_from_imu
 from heft.identify.data.sampling import Piece, interpolate
 from heft.identify.data.temperature import Temperature
 from heft.identify.errors import DataError
@@ -31,7 +33,7 @@ __all__ = ["Dataset"]
 
 FEWEST = 16  # samples
 OUTSIDE = "outside the part"
-TABLES = ("q", "tau", "dq", "wrench", "motor")
+TABLES = ("q", "tau", "dq", "wrench", "motor", "wrenches", "base", "imu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,11 @@ class Dataset:
     sent     samples that each stream had, lost ones included
     part_of  digest of the recording that this is of: all of one have torque offsets and delay in common. Empty: of none
     load     known load on the flange while it was recorded, or None
+    has_torque    whether torques were measured: tau is zero where they were not, and no row is made of it
+    wrenches      of six-axis sensors side by side, each as `wrench`, shape (T, 6 S), or None; `wrench_names` are theirs
+    base          motion of a free root as it was given (`heft.identify.data.root_motion`), shape (T, 18), or None
+    imu           angular rate, specific force and, where it is known, orientation of sensor `imu_name`, shape (T, 6) or
+                  (T, 10), or None
     """
 
     t: Array
@@ -72,6 +79,12 @@ class Dataset:
     temperature: Temperature | None = None
     motor: NDArray[Any] | None = None
     deflection: Deflection | None = None
+    has_torque: bool = True
+    wrenches: NDArray[Any] | None = None
+    wrench_names: tuple[str, ...] = ()
+    base: NDArray[Any] | None = None
+    imu: NDArray[Any] | None = None
+    imu_name: str = ""
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -87,7 +100,7 @@ class Dataset:
                 f"time does not increase: t[{where + 1}] = {float(t[where + 1])!r} s follows {float(t[where])!r} s; "
                 "sort the samples by time and leave out repeated ones"
             )
-        for name in ("q", "tau", "dq", "motor"):
+        for name in ("q", "tau", "dq", "motor", "base", "imu"):
             value = getattr(self, name)
             if value is not None:
                 _finite(name, value)
@@ -97,26 +110,49 @@ class Dataset:
         cls,
         t: ArrayLike,
         q: ArrayLike,
-        tau: ArrayLike,
+        tau: ArrayLike | None = None,
         dq: ArrayLike | None = None,
         wrench: ArrayLike | None = None,
         temperature: ArrayLike | None = None,
         motor: ArrayLike | None = None,
+        *,
+        wrenches: Mapping[str, ArrayLike] = MappingProxyType({}),
+        base_pose: ArrayLike | None = None,
+        base_twist: ArrayLike | None = None,
+        base_acceleration: ArrayLike | None = None,
+        imu: Mapping[str, ArrayLike] = MappingProxyType({}),
     ) -> Dataset:
         """From arrays: t [s] (T,), q [rad] and tau [N m] (T, n), dq [rad/s] (T, n), wrench [N, N m] (T, 6).
 
         They are treated as recordings are: rows that cannot be used are left out, counted (`removed`) and told
         (`notes`); see `heft.identify.data.cleaning`. `temperature` [K] (T, n) is that of the joints; `motor` [rad]
         (T, n) positions of the motors as those of the joints, where q was measured on the links.
+
+        Without `tau` the robot is identified from `wrenches` [N, N m] (T, 6) of its six-axis sensors, by name. A root
+        that moves freely does so as `base_pose` (T, 7), `base_twist` and `base_acceleration` (T, 6) say, or as an `imu`
+        on it measured, by name (T, 6): conventions in docs/large-robots.md.
         """
-        given = {"q": q, "tau": tau, "dq": dq, "wrench": wrench, "motor": motor}
         stamps = np.asarray(t, dtype=np.float64)
+        if len(imu) > 1:
+            raise DataError(f"IMUs {', '.join(imu)}: give the one on the root")
+        given = {
+            "q": q,
+            "tau": tau,
+            "dq": dq,
+            "wrench": wrench,
+            "motor": motor,
+            "wrenches": _side_by_side(stamps, wrenches),
+            "base": given_root(stamps, base_pose, base_twist, base_acceleration),
+            "imu": next(iter(imu.values()), None),
+        }
+        if given["base"] is not None and imu:
+            raise DataError("base_pose and imu: two accounts of the root's motion; give one of them")
         tables = _shaped(stamps, {name: value for name, value in given.items() if value is not None})
         clean = cleaned(stamps, tables)
         return cls(
             clean.t,
             clean.tables["q"],
-            clean.tables["tau"],
+            clean.tables.get("tau", np.zeros_like(clean.tables["q"], dtype=np.float64)),
             clean.tables.get("dq"),
             clean.tables.get("wrench"),
             motor=clean.tables.get("motor"),
@@ -124,6 +160,12 @@ class Dataset:
             removed=clean.removed,
             sent={"arrays": len(stamps)} if clean.removed else {},
             temperature=None if temperature is None else Temperature(stamps, np.asarray(temperature)),
+            has_torque=tau is not None,
+            wrenches=clean.tables.get("wrenches"),
+            wrench_names=tuple(wrenches),
+            base=clean.tables.get("base"),
+            imu=clean.tables.get("imu"),
+            imu_name=next(iter(imu), ""),
         )
 
     @classmethod
@@ -188,6 +230,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """Hash of all numbers: equal data have equal ones."""
         digest = hashlib.blake2b(digest_size=16)
+        digest.update("".join(self.wrench_names).encode())
         for name in ("t", *TABLES):
             value = getattr(self, name)
             if value is not None:
@@ -238,6 +281,34 @@ class Dataset:
             _, velocity, acceleration = motion.apply(turned)
         return position, velocity, acceleration
 
+    def root(
+        self, robot: Robot, piece: Piece, step_s: float, start: int, stop: int, motion: Differentiator
+    ) -> Array | None:
+        """Smoothed motion of a free root at samples start .. stop - 1 of a piece's grid, (9, K); None: it is fixed."""
+        if not robot.tree.free:
+            return None
+        around = (piece, step_s, start - motion.half, stop + motion.half)
+        if self.base is not None:
+            smooth, _, _ = motion.apply(self._on_grid(self.base, *around))
+            return root_from_given(smooth, robot.gravity)
+        if self.imu is None:
+            raise DataError(
+                f"the root of {robot.name} moves freely, and the data do not say how; give base_pose, or the readings "
+                f"of an IMU on it ({', '.join(robot.imus) or 'none is in its file'})"
+            )
+        if self.imu_name not in robot.imus:
+            raise DataError(
+                f"IMU {self.imu_name} has no place in {robot.name}: its file has {', '.join(robot.imus) or 'none'}; "
+                "add it under `imu` with its frame"
+            )
+        return root_from_imu(self._on_grid(self.imu, *around), robot, self.imu_name, motion)
+
+    def wrench_of(self, name: str, piece: Piece, step_s: float, start: int, stop: int) -> Array:
+        """A sensor's wrench at samples start .. stop - 1 of a piece's grid: (6, stop - start); NaN: not known."""
+        assert self.wrenches is not None
+        first = 6 * self.wrench_names.index(name)
+        return self._on_grid(self.wrenches, piece, step_s, start, stop)[first : first + 6]
+
     def turning(self, piece: Piece, step_s: float, start: int, stop: int) -> Array | None:
         """`motor` at samples start .. stop - 1 of a piece's grid: (n, stop - start); None where q is all there is."""
         return None if self.motor is None else self._on_grid(self.motor, piece, step_s, start, stop)
@@ -251,7 +322,7 @@ class Dataset:
         """tau at samples start .. stop - 1 of a piece's grid: (n, stop - start)."""
         return self._on_grid(self.tau, piece, step_s, start, stop)
 
-    def wrenches(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
+    def wrist_wrench(self, piece: Piece, step_s: float, start: int, stop: int) -> Array:
         """The wrench at samples start .. stop - 1 of a piece's grid: (6, stop - start); NaN where it is not known."""
         assert self.wrench is not None
         return self._on_grid(self.wrench, piece, step_s, start, stop)
@@ -285,9 +356,21 @@ def _shaped(t: Array, tables: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]
     if t.ndim != 1 or len(t) < FEWEST:
         raise DataError(f"t has shape {t.shape}; give at least {FEWEST} stamps, shape (T,)")
     q = _table("q", tables["q"], len(t), None)
-    widths = {"tau": q.shape[1], "dq": q.shape[1], "motor": q.shape[1], "wrench": 6}
+    n = q.shape[1]
+    widths = {"tau": n, "dq": n, "motor": n, "wrench": 6, "wrenches": None, "base": COLUMNS, "imu": None}
     others = {name: _table(name, tables[name], len(t), widths[name]) for name in widths if name in tables}
+    if "imu" in others and others["imu"].shape[1] not in (6, 10):
+        raise DataError(
+            f"imu has {others['imu'].shape[1]} columns; give rate and specific force (6), and the orientation (10)"
+        )
     return {"q": q, **others}
+
+
+def _side_by_side(t: Array, wrenches: Mapping[str, ArrayLike]) -> Array | None:
+    """Wrenches of several sensors as one table (T, 6 S), None where there is none."""
+    if not wrenches:
+        return None
+    return np.hstack([_table(f"wrench {name}", value, len(t), 6) for name, value in wrenches.items()])
 
 
 def _table(name: str, value: ArrayLike, length: int, width: int | None) -> NDArray[Any]:

@@ -13,15 +13,19 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.robot import Robot
 
 __all__ = [
+    "ORIENTATION",
+    "RATE_AND_FORCE",
     "WRENCH",
     "JointPositions",
     "JointSource",
     "JointTorques",
     "drive_devices",
+    "imu_stream",
     "link_source",
     "measuring",
     "motion_source",
     "motion_stream",
+    "placed_wrenches",
     "position_streams",
     "temperature_stream",
     "torque_source",
@@ -32,6 +36,11 @@ __all__ = [
 
 #: Columns of a wrench, force before torque.
 WRENCH = tuple(f"{axis}.{quantity}" for quantity in ("force", "torque") for axis in "xyz")
+
+
+#: Columns of an inertial sensor: angular rate, then specific force; and its orientation, where it tells it.
+RATE_AND_FORCE = tuple(f"{axis}.{quantity}" for quantity in ("gyro", "accelerometer") for axis in "xyz")
+ORIENTATION = tuple(f"{axis}.orientation" for axis in "xyzw")
 
 
 @dataclass(frozen=True)
@@ -174,6 +183,19 @@ def motion_stream(streams: Iterable[Stream], robot: Robot, torque: Stream | None
 def wrench_streams(streams: Iterable[Stream]) -> list[Stream]:
     """Streams that measure all six components of a wrench."""
     return [s for s in streams if s.role is Role.MEASURED and {c.name for c in s.columns} >= set(WRENCH)]
+
+
+def placed_wrenches(streams: Iterable[Stream], robot: Robot) -> dict[str, Stream]:
+    """Streams of the six-axis sensors that the robot's file gives a place, by the names of their devices."""
+    return {s.device: s for s in wrench_streams(streams) if s.device in robot.sensors}
+
+
+def imu_stream(streams: Iterable[Stream]) -> Stream | None:
+    """The first stream that measures angular rate and specific force."""
+    wanted = set(RATE_AND_FORCE)
+    return next(
+        (s for s in streams if s.role is Role.MEASURED and {c.name for c in s.columns} >= wanted), None
+    )
 
 
 def temperature_stream(streams: Iterable[Stream], robot: Robot) -> Stream | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from heft.daq.recording import Recording
 from heft.identify.bodies.arrays import Array
-from heft.identify.data.bridging import Interval, bridge_gaps
+from heft.identify.data.bridging import Interval
 from heft.identify.data.deflection import Deflection
 from heft.identify.data.joined_series import JoinedSeries, read_source
 from heft.identify.data.link_positions import link_positions
@@ -21,10 +21,12 @@ from heft.identify.data.measured_streams import (
     WRENCH,
     JointSource,
     motion_source,
+    placed_wrenches,
     temperature_stream,
     torque_source,
     wrench_streams,
 )
+from heft.identify.data.placed_signals import placed_signals, series_at
 from heft.identify.data.resampling import at_instants
 from heft.identify.data.stream_series import Series, read_series
 from heft.identify.data.temperature import Temperature
@@ -37,7 +39,6 @@ __all__ = ["IDENTIFICATION", "VALIDATION", "RecordedSignals", "recorded_signals"
 IDENTIFICATION, VALIDATION = "identification", "validation"
 MOST_LOST = 0.5  # of a segment: with less than this nothing is identified
 SAID_LOST = 0.001
-WRENCH_BRIDGED_S = 0.02
 FEWEST_WRENCHES = 16  # that are interpolated
 LATE_S = 0.5  # by which a stream may begin after its segment or end before it without a word
 
@@ -59,6 +60,11 @@ class RecordedSignals(TypedDict):
     temperature: Temperature | None
     motor: Array | None
     deflection: Deflection | None
+    has_torque: bool
+    wrenches: Array | None
+    wrench_names: tuple[str, ...]
+    imu: Array | None
+    imu_name: str
 
 
 def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> RecordedSignals:
@@ -67,16 +73,21 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
     Torque is measured as such, or current times gear and torque constant. Positions come from the devices that also
     tell of torque, where they tell of both: one clock. Motors that move several joints are turned into these. Where
     several devices have a part of the arm each, they are read at the instants of the first. Positions are those of
-    encoders on the links, where there are any beside the motors'. Invalid samples are left out.
+    encoders on the links, where there are any beside the motors'. Invalid samples are left out. Where no device tells
+    of torque, wrenches of six-axis sensors do (`identify.data.placed_signals`).
     """
     path = recording.path
     motion, torque = _joint_sources(recording, robot)
     intervals, notes = _intervals(recording, use)
-    q, tau = (read_source(recording, source, robot) for source in (motion, torque))
+    q = read_source(recording, motion, robot)
+    tau = q if torque is None else read_source(recording, torque, robot)
     inside = np.zeros(len(q.t), dtype=bool)
     for start, end in intervals:
         inside |= (q.t >= start) & (q.t < end)
-    torques, near = at_instants(q.t, tau.t, torque.of_joints(tau.values, robot))
+    if torque is None:
+        torques, near = np.zeros_like(q.values), np.ones(len(q.t), dtype=bool)
+    else:
+        torques, near = at_instants(q.t, tau.t, torque.of_joints(tau.values, robot))
     rows = near & inside
     positions = motion.of_joints(q.values, robot)
     links = link_positions(recording, robot, q.t, positions, torques, rows, q.name)
@@ -87,10 +98,15 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
             f"{path}: no sample of {q.name} and {tau.name} for {use or IDENTIFICATION}; was a device off?"
         )
     t = q.t[rows]
-    force, refused = _wrench(recording)
-    series = [*q.parts, *tau.parts, *links.series, *([] if force is None else [force])]
+    force, refused = _wrench(recording, robot)
+    placed = placed_signals(recording, robot)
+    told = [] if torque is None else tau.parts
+    series = [*q.parts, *told, *links.series, *([] if force is None else [force]), *placed.series]
+    notes += placed.notes
     notes += [*dict.fromkeys(note for one in series for note in one.notes), *refused, *links.notes]
-    if (motion.motors or torque.motors) and np.array_equal(robot.drives.coupling, np.eye(len(robot.joints))):
+    if (motion.motors or (torque is not None and torque.motors)) and np.array_equal(
+        robot.drives.coupling, np.eye(len(robot.joints))
+    ):
         notes.append(
             f"{q.name}, {tau.name} are of motors, and the robot's file has no `coupling`: each is taken for its joint"
         )
@@ -103,10 +119,10 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
         t=t - t[0],
         q=(positions if links.positions is None else links.positions)[rows],
         tau=torques[rows],
-        wrench=None if force is None else _at(t, force),
+        wrench=None if force is None else series_at(t, force),
         source=str(path),
         notes=tuple(notes),
-        torque_stream=tau.name,
+        torque_stream=tau.name if torque is not None else "+".join(placed.names),
         motion_stream=q.name,
         wrench_stream="" if force is None else force.name,
         removed=removed,
@@ -114,28 +130,40 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
         temperature=_temperature(recording, robot, t[0]),
         motor=None if links.positions is None else positions[rows],
         deflection=links.deflection,
+        has_torque=torque is not None,
+        wrenches=placed.wrenches(t),
+        wrench_names=placed.names,
+        imu=placed.root(t),
+        imu_name=placed.imu_name,
     )
 
 
-def _joint_sources(recording: Recording, robot: Robot) -> tuple[JointSource, JointSource]:
-    """What measures positions and torques or currents of all joints."""
+def _joint_sources(recording: Recording, robot: Robot) -> tuple[JointSource, JointSource | None]:
+    """What measures positions and torques or currents of all joints; no torques where wrenches are measured instead."""
     streams = recording.streams.values()
     torque, motion = torque_source(streams, robot), motion_source(streams, robot)
+    instead = bool(placed_wrenches(streams, robot))
     for source, quantity in ((torque, "torque or current"), (motion, "position")):
-        if source is None:
+        if source is None and not (instead and quantity != "position"):
             raise DataError(
                 f"{recording.path}: no stream with {quantity} of all joints ({', '.join(robot.joints)}); "
                 f"it has {', '.join(recording.streams)}: is this the right robot?"
             )
     assert motion is not None
-    assert torque is not None
     return motion, torque
 
 
-def _wrench(recording: Recording) -> tuple[Series | None, list[str]]:
+def _wrench(recording: Recording, robot: Robot) -> tuple[Series | None, list[str]]:
     """The wrist's wrench, None without a sensor; and why one was refused."""
     refused: list[str] = []
-    for stream in wrench_streams(recording.streams.values()):
+    placed = placed_wrenches(recording.streams.values(), robot)
+    wrist = [one for one in wrench_streams(recording.streams.values()) if one.device not in placed]
+    if robot.sensors and robot.sensor is None:
+        return None, [
+            f"{one.name} is not used: {robot.name}'s file gives {one.device} no place; name it under `wrench_sensors`"
+            for one in wrist
+        ]
+    for stream in wrist:
         try:
             series = read_series(recording, stream, list(WRENCH))
             if len(series.t) < FEWEST_WRENCHES:
@@ -156,13 +184,6 @@ def _temperature(recording: Recording, robot: Robot, start_s: float) -> Temperat
     except DataError:  # a part of a recording may hold no two samples of it
         return None
     return Temperature(series.t - start_s, series.values)
-
-
-def _at(t: Array, force: Series) -> Array:
-    """The wrench at other instants t [s] (N,): (N, 6), NaN where it is not known."""
-    stamps, filled, _ = bridge_gaps(force.t, {"wrench": force.values}, WRENCH_BRIDGED_S)
-    values, near = at_instants(t, stamps, filled.get("wrench", force.values))
-    return np.where(near[:, None], values, np.nan)
 
 
 def _intervals(recording: Recording, use: str | None) -> tuple[list[Interval], list[str]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.dataset import Dataset
 from heft.identify.data.filters import central
+from heft.identify.data.measured_rows import measured_rows
 from heft.identify.data.periodic import periodic_rows
 from heft.identify.data.processing import Processing
 from heft.identify.data.row_block import RowBlock
@@ -47,6 +48,8 @@ def filtered_rows(
 def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: float) -> Iterator[RowBlock]:
     """Rows with torques as measured."""
     if processing.derivative == "fourier":
+        if robot.regressor.layout.cuts or robot.tree.free:
+            raise DataError("derivative fourier is for joint torques of an arm; use central for wrenches")
         yield periodic_rows(robot, surveyed.data, processing, surveyed, delay_s)
         return
     data, step = surveyed.data, surveyed.sampling.step_s
@@ -66,7 +69,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
             stop = min(start + length, last * decimation + half + 1)
             position, velocity, acceleration = data.kinematics(piece, step, start, stop, motion)
             velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
-            inner = data.torque(piece, step, start + lag, stop + lag)
+            inner = measured_rows(robot, data, piece, step, start, stop, lag)
             warmth = _warmth(robot, data, piece.start_s + step * np.arange(start, stop, dtype=np.float64))
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
             reached = min(last, (stop - 1 + half) // decimation)
@@ -82,18 +85,19 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
                 first * decimation - half - start,
                 rows,
                 warmth,
+                data.root(robot, piece, step, start, stop, motion),
             )
             complete = max(0, done - first + 1)
             time = piece.start_s + step * decimation * np.arange(first, first + complete, dtype=np.float64)
             if complete:
-                around = (first * decimation - torque.half + lag, done * decimation + torque.half + lag + 1)
+                around = (first * decimation - torque.half, done * decimation + torque.half + 1)
                 block = RowBlock(
                     robot.regressor.layout,
                     index + np.arange(complete),
                     time,
                     rows[:complete],
-                    _moving(surveyed, time, 0.5 / processing.cutoff_hz),
-                    torque.rates(data.torque(piece, step, *around), decimation),
+                    _usable(robot, surveyed, time, processing),
+                    torque.rates(measured_rows(robot, data, piece, step, *around, lag), decimation),
                 )
                 yield block.aligned(delay_s - lag * step)
             index += complete
@@ -129,10 +133,15 @@ def extents(surveyed: Survey, processing: Processing, delay_s: float) -> list[tu
     return pairs
 
 
-def _moving(surveyed: Survey, time: Array, margin_s: float) -> NDArray[np.bool_]:
-    """Where each joint moves, a margin around its rest and around gaps left out, shape (B, n)."""
+def _usable(robot: Robot, surveyed: Survey, time: Array, processing: Processing) -> NDArray[np.bool_]:
+    """Where each joint moves and each wrench is known, a margin around rest and gaps left out, shape (B, rows)."""
+    margin_s = 0.5 / processing.cutoff_hz
     gaps = within(time, surveyed.gaps, margin_s)
-    return np.stack([~(gaps | within(time, rest, margin_s)) for rest in surveyed.rest], axis=1)
+    moving = [~(gaps | within(time, rest, margin_s)) for rest in surveyed.rest]
+    if not surveyed.data.has_torque:
+        moving = [np.zeros(len(time), dtype=bool)] * len(moving)
+    known = ~gaps & ~within(time, surveyed.unknown, margin_s)
+    return np.stack([*moving, *[known] * (robot.regressor.layout.count - len(moving))], axis=1)
 
 
 def within(time: Array, intervals: Sequence[tuple[float, float]], margin_s: float) -> NDArray[np.bool_]:

@@ -39,6 +39,7 @@ class Survey:
     travel  range of each joint's positions [rad, m], shape (n,)
     speed   that each joint reaches [rad/s, m/s], shape (n,)
     notes   what to know of these data, with numbers and remedies
+    unknown when the wrench of any sensor was not known [s]
     """
 
     data: Dataset
@@ -49,6 +50,7 @@ class Survey:
     travel: Array
     speed: Array
     notes: tuple[str, ...]
+    unknown: tuple[Interval, ...] = ()
 
 
 def still_joints(data: Dataset, processing: Processing) -> NDArray[np.bool_]:
@@ -93,7 +95,26 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
                 rest[j] += _runs(row, piece.start_s, step)
         notes += _rest_notes(robot, rest, data)
     resting_at = tuple(tuple(intervals) for intervals in rest)
-    return Survey(data, sampling, resting_at, still, gaps, ranges, fast, tuple(notes))
+    unknown = _unknown_wrenches(data)
+    if unknown:
+        lost = sum(b - a for a, b in unknown)
+        notes.append(
+            f"wrenches are not known for {lost:.2f} s of {data.duration_s:.2f} s: their rows are left out"
+        )
+    return Survey(data, sampling, resting_at, still, gaps, ranges, fast, tuple(notes), unknown)
+
+
+def _unknown_wrenches(data: Dataset) -> tuple[Interval, ...]:
+    """When a wrench was not known [s]."""
+    if data.wrenches is None:
+        return ()
+    known = np.isfinite(np.asarray(data.wrenches[:], dtype=np.float64)).all(axis=1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], known, [True]]).astype(np.int8)))
+    last = len(data) - 1
+    return tuple(
+        (float(data.t[max(a - 1, 0)]), float(data.t[min(b, last)]))
+        for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    )
 
 
 def _positions(data: Dataset, sampling: Sampling) -> list[tuple[Array, float]]:

@@ -74,7 +74,7 @@ class Regression:
             t = piece.start_s + step * np.arange(L, piece.count - L, dtype=np.float64)
             wrench = np.zeros((0, len(t)))
             if one.data.wrench is not None:
-                raw = one.data.wrenches(piece, step, 0, piece.count)
+                raw = one.data.wrist_wrench(piece, step, 0, piece.count)
                 raw = np.where(np.isfinite(raw), raw, np.nanmedian(raw, axis=1, keepdims=True))
                 wrench = smooth.apply(raw)[0]
             columns.append([t[None], q, dq, ddq, tau, dtau, wrench])

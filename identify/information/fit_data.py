@@ -213,7 +213,7 @@ class FitData:
 
         Zero where offsets are in common.
         """
-        offsets = np.zeros((self.recording_count, len(self.robot.joints)))
+        offsets = np.zeros((self.recording_count, len(self.robot.rows)))
         if not self.own_offsets:
             return offsets
         residuals: list[list[Array]] = [[] for _ in offsets]

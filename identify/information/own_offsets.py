@@ -66,7 +66,7 @@ class RowSums:
     """Sums of the rows of every recording, weighted per joint."""
 
     def __init__(self, robot: Robot, recordings: int) -> None:
-        layout, joints = robot.regressor.layout, robot.joints
+        layout, joints = robot.regressor.layout, robot.rows
         self._columns = np.repeat(np.arange(len(joints)), np.diff(layout.row_starts))
         self._own = np.array([f"{joint}.offset" in layout.names for joint in joints])
         self._table = np.zeros((recordings, layout.width))

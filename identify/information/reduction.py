@@ -141,7 +141,7 @@ class Reduction:
 
     def __init__(self, layout: RowLayout) -> None:
         self._layout = layout
-        self._count = len(layout.tree)
+        self._count = layout.count
         widths = np.diff(layout.row_starts) + 2
         self._triangles = [np.zeros((width, width)) for width in widths]
         self._waiting: list[list[Array]] = [[] for _ in range(self._count)]

@@ -23,6 +23,7 @@ from heft.identify.result.parameter_values import Parameters
 from heft.identify.result.provenance import Provenance
 from heft.identify.result.relative_error import RelativeError
 from heft.identify.result.result import Result
+from heft.identify.robot.identifiability import identifiability
 
 __all__ = ["WristFindings", "assemble"]
 
@@ -61,7 +62,9 @@ def assemble(
     base, uncertainty = problem.base, assessment.uncertainty
     factor, _, _ = problem.stacked(np.ones(problem.joints))
     condition_number = base.condition_number(factor)
-    error = RelativeError.of(problem.information, estimate.parameters, data.robot.tree.prismatic)
+    error = RelativeError.of(
+        problem.information, estimate.parameters, data.robot.force_rows, len(data.robot.joints)
+    )
     essential = estimate.essential
     if not essential:
         optimum = (estimate.least_squares, estimate.spread) if estimate.information is None else None
@@ -92,6 +95,7 @@ def assemble(
         gains=assessment.gains,
         feasible=estimate.feasible,
         findings=findings,
+        sources=() if data.robot.sources is None else identifiability(data.robot, data.robot.sources),
         facts=assessment.facts
         | {name: value for name, value in estimate.facts.items() if not name.endswith("_s")},  # no clock time
         warnings=(

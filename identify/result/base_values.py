@@ -57,7 +57,7 @@ class BaseValues:
         place = dict(zip(columns.tolist(), rows.tolist(), strict=True))
         known = np.isfinite(np.diag(self.covariance))
         covariance = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
-        std = np.empty((len(block.table), len(block.layout.tree)))
+        std = np.empty((len(block.table), block.layout.count))
         for j in range(std.shape[1]):
             part = block.layout.row(j)
             owners: dict[int, int] = {}  # base parameter to column: one each

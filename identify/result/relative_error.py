@@ -20,9 +20,10 @@ class RelativeError:
 
     total       stacked over samples and joints. Torques [N m] and forces [N] are never stacked: where a robot has both
                 (`mixed`), it is the root mean square of `per_joint` instead
-    per_joint   of each joint alone, shape (n,); infinite for a joint without torque
-    rms         of each joint's error [N m, N], shape (n,)
-    rows        that went into each, shape (n,)
+    per_joint   of each row alone (`Robot.rows`), shape (rows,); infinite for a joint without torque. The three numbers
+                of a force or torque vector are errors against that vector's size
+    rms         of each row's error [N m, N], shape (rows,)
+    rows        samples that went into each, shape (rows,)
     """
 
     total: float
@@ -32,14 +33,27 @@ class RelativeError:
     mixed: bool = False
 
     @classmethod
-    def of(cls, information: Information, parameters: Array, prismatic: NDArray[np.bool_]) -> RelativeError:
-        """Of parameters (p,) on reduced data."""
+    def of(
+        cls,
+        information: Information,
+        parameters: Array,
+        forces: NDArray[np.bool_],
+        joints: int | None = None,
+    ) -> RelativeError:
+        """Of parameters (p,) on reduced data.
+
+        forces   rows that are forces [N], shape (rows,)
+        joints   rows that are joints', None: all; the others are of vectors, three each
+        """
         factors, rows = information.factors, information.rows
         errors = ((factors @ np.append(parameters, -1.0)) ** 2).sum(axis=1)
         torques = (factors[:, :, -1] ** 2).sum(axis=1)
         used = rows > 0
-        ratio = np.divide(errors, torques, out=np.where(errors > 0, np.inf, 0.0), where=torques > 0)
-        mixed = bool(prismatic.any() and not prismatic.all())
+        sizes = torques.copy()
+        if joints is not None and joints < len(torques):
+            sizes[joints:] = np.repeat(torques[joints:].reshape(-1, 3).sum(axis=1), 3)
+        ratio = np.divide(errors, sizes, out=np.where(errors > 0, np.inf, 0.0), where=sizes > 0)
+        mixed = bool(forces[used].any() and not forces[used].all())
         total = float(ratio[used].mean()) if mixed else float(errors.sum() / max(torques.sum(), 1e-300))
         rms = np.sqrt(errors / np.maximum(rows, 1))
         return cls(float(np.sqrt(total)), frozen(np.sqrt(ratio)), frozen(rms), rows, mixed)

@@ -39,6 +39,7 @@ from heft.identify.result.provenance import Provenance
 from heft.identify.result.relative_error import RelativeError
 from heft.identify.result.verdict import Verdict, judge
 from heft.identify.robot import Robot
+from heft.identify.robot.identifiability import Identifiability
 
 __all__ = ["Prediction", "Result", "load"]
 
@@ -94,6 +95,7 @@ class Result(IdentifiedModel):
     facts              numbers about the fit, by name
     warnings           what to know before the parameters are used, with numbers and remedies
     findings           reasons against the answer that were found with the data; `verdict` weighs them
+    sources            what each source of data can tell of the links, where not only joint torques were measured
     """
 
     base: BaseValues
@@ -115,6 +117,7 @@ class Result(IdentifiedModel):
     facts: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     findings: tuple[Reason, ...] = ()
+    sources: tuple[Identifiability, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -163,7 +166,9 @@ class Result(IdentifiedModel):
         information = self._reduced(several[0])
         for one in several[1:]:
             information = information.merge(self._reduced(one))
-        return RelativeError.of(information, self.parameters.values, self.robot.tree.prismatic)
+        return RelativeError.of(
+            information, self.parameters.values, self.robot.force_rows, len(self.robot.joints)
+        )
 
     def delay_of(self, data: Dataset) -> float:
         """Delay of the torques of `data` against positions [s]: as estimated for that stream, 0 for another."""
@@ -237,6 +242,7 @@ class Result(IdentifiedModel):
             "verdict": self.verdict.to_dict(),
             "warnings": list(self.warnings),
             "findings": [one.to_dict() for one in self.findings],
+            "sources": [one.to_dict() for one in self.sources],
             "parameters": self.layout.unpack(self.parameters.values),
             "prior": None if self.prior is None else self.layout.unpack(self.prior),
             "base": self.base.to_dict(),
@@ -295,6 +301,7 @@ class Result(IdentifiedModel):
                 facts=data["facts"],
                 warnings=tuple(data["warnings"]),
                 findings=tuple(Reason.from_dict(one) for one in data.get("findings", ())),
+                sources=tuple(Identifiability.from_dict(one) for one in data.get("sources", ())),
             )
             check_types(result)
             result._check_shapes()
@@ -308,13 +315,14 @@ class Result(IdentifiedModel):
     def _check_shapes(self) -> None:
         """ValueError where arrays do not have the sizes that robot and parameters give them."""
         n, p, bases = len(self.robot.joints), len(self.layout), len(self.base.names)
+        rows = len(self.robot.rows)
         if self.layout.names != self.robot.parameter_names:
             raise ValueError("the parameters are not those of its robot")
         limits = self.robot.limits
         assert limits is not None
         sizes: dict[str, tuple[Array | NDArray[np.int64] | None, tuple[int, ...]]] = {
             "prior": (self.prior, (p,)),
-            "weights": (self.weights, (n,)),
+            "weights": (self.weights, (rows,)),
             "base.values": (self.base.values, (bases,)),
             "base.matrix": (self.base.matrix, (bases, p)),
             "base.covariance": (self.base.covariance, (bases, bases)),
@@ -334,14 +342,14 @@ class Result(IdentifiedModel):
         for name, error in (("fit", self.fit), ("validation", self.validation)):
             if error is not None:
                 sizes |= {
-                    f"{name}.{key}": (getattr(error, key), (n,)) for key in ("per_joint", "rms", "rows")
+                    f"{name}.{key}": (getattr(error, key), (rows,)) for key in ("per_joint", "rms", "rows")
                 }
         for name, (array, shape) in sizes.items():
             if array is not None and array.shape != shape:
                 raise ValueError(f"{name}: {array.shape} numbers, must be {shape}")
         if not 0 <= self.rank <= bases:
             raise ValueError(f"rank {self.rank}, must be 0 to {bases}")
-        if unknown := {link for link, _ in self.robot.frames.values()} - set(self.robot.links):
+        if unknown := {link for link, _ in self.robot.frames.values()} - {*self.robot.links, ""}:
             raise ValueError(f"a frame on {min(unknown)}, which is no link")
 
 

@@ -176,7 +176,7 @@ def _prediction(result: Judged) -> list[Reason]:
         reasons.append(Reason("error", severity, text, 400.0))
     missed = [
         (float(share), joint)
-        for share, joint, rows in zip(error.per_joint, result.robot.joints, error.rows, strict=True)
+        for share, joint, rows in zip(error.per_joint, result.robot.rows, error.rows, strict=True)
         if rows > 0 and share > JOINT
     ]
     if missed:

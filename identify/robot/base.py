@@ -89,7 +89,8 @@ def _structure(robot: Robot) -> Array:
     """Regressors at random states, brought to as many rows as there are parameters, shape (p, p)."""
     rng = np.random.default_rng(0)
     n, p = len(robot.joints), len(robot.parameter_names)
-    samples = 4 * p // n + 40
+    rows = robot.measured_rows
+    samples = 4 * p // max(int(rows.sum()), 1) + 40
     reach = np.where(robot.tree.prismatic, 1.0, np.pi)
     q = rng.uniform(-1, 1, (samples, n)) * reach
     # Velocities of all sizes, so that friction shapes differ: from far below the smoothing velocity to fast.
@@ -97,14 +98,18 @@ def _structure(robot: Robot) -> Array:
     dq = np.exp(rng.uniform(np.log(slow), np.log(fast), (samples, n))) * rng.choice([-1.0, 1.0], (samples, n))
     ddq = rng.uniform(-20, 20, (samples, n))
     warmth = rng.uniform(-20, 20, (samples, n)) if robot.drives.uses_temperature else None
-    W = robot.regressor.dense(q, dq, ddq, warmth).reshape(-1, p)
+    base = rng.uniform(-20, 20, (samples, 9)) * ([0.25] * 3 + [1] * 6) if robot.tree.free else None
+    W = robot.regressor.dense(q, dq, ddq, warmth, base)[:, rows].reshape(-1, p)
     return np.linalg.qr(W).R
 
 
 def _scan_order(robot: Robot) -> list[int]:
     """Indices of the parameters: links with inertia first and mass last (003, Eq. 13), then drives."""
     place = [LINK_TERMS.index(term) for term in _SCAN]
-    links = [10 * i + k for i in range(len(robot.links)) for k in place]
+    bodies = list(range(len(robot.links)))
+    if robot.tree.free:  # the root, which the others hang on
+        bodies.insert(0, bodies.pop(len(robot.joints)))
+    links = [10 * i + k for i in bodies for k in place]
     return links + list(range(len(links), len(robot.parameter_names)))
 
 

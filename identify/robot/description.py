@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from pydantic import ValidationError
 
 from heft.daq.config.constraints import ConstraintsConfig
-from heft.daq.config.robot import JointConfig, RobotConfig
+from heft.daq.config.robot import JointConfig, RobotConfig, WrenchSensorConfig
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import LINK_TERMS
 from heft.identify.bodies.prior_spread import PriorSpread
@@ -19,10 +21,11 @@ from heft.identify.errors import ModelError
 from heft.identify.robot.constraints import RobotConstraints
 from heft.identify.robot.dh import dh_tree
 from heft.identify.robot.limits import Limits
-from heft.identify.robot.model_file import ModelFile, read_mjcf_gravity, read_model
+from heft.identify.robot.model_file import Base, ModelFile, read_mjcf_gravity, read_model
 from heft.identify.robot.model_text import ModelText
 from heft.identify.robot.regressor import Drives, Regressor, Tree
 from heft.identify.robot.regressor_check import reference_model
+from heft.identify.robot.sensor_places import place_sensors
 
 __all__ = ["Description", "from_config", "from_dh", "from_file"]
 
@@ -42,23 +45,34 @@ class Description:
 
 
 def from_file(
-    path: Path, locked: Sequence[str], terms: Sequence[str], gravity: Sequence[float] | None
+    path: Path,
+    locked: Sequence[str],
+    terms: Sequence[str],
+    gravity: Sequence[float] | None,
+    base: Base | None = None,
+    sensors: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    imus: Mapping[str, str] = MappingProxyType({}),
 ) -> Description:
-    """A URDF or MJCF file as it stands; armature, damping and dry friction of joints are priors of drives."""
-    file = read_model(path, locked, gravity)
+    """A URDF or MJCF file as it stands; armature, damping and dry friction of joints are priors of drives.
+
+    `sensors` as under `wrench_sensors` in a robot's file, `imus` by their frames.
+    """
+    file = read_model(path, locked, gravity, base)
+    text = ModelText.read(path, tuple(locked))
+    places = place_sensors(file, text, {name: _sensor(name, one) for name, one in sensors.items()}, imus)
     drives = Drives.plain(file.joints, terms)
     fields = {
         "name": file.name,
-        "links": file.links,
+        **places.fields,
         "tree": file.tree,
         "drives": drives,
-        "prior": _prior(file.links, file.tree, drives, file.inertias, _file_drives(file)),
+        "prior": _prior(places.links, file.tree, drives, places.inertias, _file_drives(file)),
         "limits": Limits(
             file.position_limits, file.velocity_limits, np.full(len(file.joints), np.inf), file.torque_limits
         ),
         "frames": file.frames,
         "shapes": file.shapes,
-        "model": ModelText.read(path, tuple(locked)),
+        "model": text,
     }
     return Description(fields, file.pinocchio, file.inertias)
 
@@ -90,8 +104,14 @@ def from_config(config: RobotConfig) -> Description:
         tree = dh_tree([row.model_dump() for row in config.dh], config.dh_convention, config.gravity)
         links = _dh_links(tree)
         inertias, values = np.zeros((len(tree), 10)), dict[str, float]()
+        places: dict[str, Any] = {"links": links}
     else:
-        tree, links, inertias, values = file.tree, file.links, file.inertias.copy(), _file_drives(file)
+        text = ModelText.read(config.model_file, config.locked)
+        placed = place_sensors(
+            file, text, config.wrench_sensors, {name: one.frame for name, one in config.imu.items()}
+        )
+        tree, links, inertias, values = file.tree, placed.links, placed.inertias.copy(), _file_drives(file)
+        places = placed.fields
     if len(axes) != len(tree):
         raise ModelError(
             f"{config.path}: {len(axes)} joints, but {len(tree)} DH rows; give one joint per row"
@@ -122,7 +142,7 @@ def from_config(config: RobotConfig) -> Description:
     )
     fields = {
         "name": config.name,
-        "links": links,
+        **places,
         "tree": tree,
         "drives": drives,
         "prior": _prior(links, tree, drives, inertias, values),
@@ -143,7 +163,7 @@ def from_config(config: RobotConfig) -> Description:
         **{role: _frame(config, file, role) for role in ("flange", "sensor", "hand")},
         "spread": PriorSpread(**config.prior_spread.model_dump()),
         "constraints": _constraints(config.constraints),
-        "model": None if file is None else ModelText.read(config.model_file, config.locked),
+        "model": None if file is None else text,
     }
     if file is None:
         return Description(fields, reference_model(tree, axes), None)
@@ -151,7 +171,7 @@ def from_config(config: RobotConfig) -> Description:
 
 
 def _model_file(config: RobotConfig) -> ModelFile:
-    file = read_model(config.model_file, config.locked, config.gravity)
+    file = read_model(config.model_file, config.locked, config.gravity, config.base)
     if file.joints != config.axes:
         raise ModelError(
             f"{config.path}: joints {', '.join(config.axes)}, but {config.model_file.name} has "
@@ -187,6 +207,16 @@ def _prior(
     return np.array([known.get(name, 0.0) for name in Regressor(links, tree, drives).names])
 
 
+def _sensor(name: str, values: Mapping[str, Any]) -> WrenchSensorConfig:
+    try:
+        return WrenchSensorConfig(**values)
+    except ValidationError as exc:
+        wrong = exc.errors()[0]
+        raise ModelError(
+            f"wrench_sensors.{name}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}; see docs/large-robots.md"
+        ) from exc
+
+
 def _constraints(config: ConstraintsConfig) -> RobotConstraints:
     weighed = config.total_mass
     return RobotConstraints(
@@ -208,7 +238,8 @@ def _each(joints: Sequence[JointConfig], name: str) -> Array:
 
 def _frame(config: RobotConfig, file: ModelFile | None, role: str) -> str | None:
     name: str | None = getattr(config, role)
-    if name is not None and (file is None or name not in file.frames):
-        known = "a model with frames" if file is None else ", ".join(file.frames)
+    moved = set() if file is None else {frame for frame, (link, _) in file.frames.items() if link}
+    if name is not None and name not in moved:
+        known = "a model with frames" if file is None else ", ".join(sorted(moved))
         raise ModelError(f"{config.path}: {role} {name} is not in the model; it must be one of {known}")
     return name

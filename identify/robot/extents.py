@@ -45,10 +45,12 @@ def link_extents(
 
 
 def _by_kinematics(i: int, tree: Tree, ten: Array) -> Array:
-    own = np.linalg.inv(tree.link_in_joint[i])[:3, 3]
-    ends = np.array(
-        [own, *(tree.joint_in_parent[child][:3, 3] for child in np.flatnonzero(tree.parents == i))]
-    )
+    root = (
+        i == len(tree) and tree.free
+    )  # a body after the links and a free root is a part of one: a frame of its own
+    own = np.linalg.inv(tree.link_in_joint[i])[:3, 3] if i < len(tree) else np.zeros(3)
+    children = np.flatnonzero(tree.parents == (-1 if root else i)).tolist()
+    ends = np.array([own, *(tree.joint_in_parent[child][:3, 3] for child in children)])
     if ten[0] <= 0:
         middle = (ends.min(axis=0) + ends.max(axis=0)) / 2
         return _box(middle, np.abs(ends - middle).max(axis=0))

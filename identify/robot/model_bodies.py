@@ -42,12 +42,12 @@ class Body:
     parent: str | None = None
 
 
-def read_bodies(model: ModelText) -> tuple[Body, ...]:
-    """All bodies that move, those that carry a joint before what is fixed to them."""
+def read_bodies(model: ModelText, free: bool = False) -> tuple[Body, ...]:
+    """All bodies that move, those that carry a joint before what is fixed to them. `free`: the root moves, too."""
     with temporary_folder() as folder:
         path = folder / model.name
         path.write_bytes(model.text.encode("utf-8"))
-        read = build_model(path, model)
+        read = build_model(path, model, free)
     data = read.createData()
     pin.framesForwardKinematics(read, data, pin.neutral(read))
     own = [np.array(inertia.toDynamicParameters()) for inertia in read.inertias]  # in the joint's frame

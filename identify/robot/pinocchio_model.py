@@ -9,15 +9,25 @@ import pinocchio as pin
 from heft.identify.errors import ModelError
 from heft.identify.robot.model_text import ModelText, format_of
 
-__all__ = ["build_model"]
+__all__ = ["build_model", "floats"]
 
 
-def build_model(path: Path, model: ModelText) -> pin.Model:
-    """Of the file at `path`, which has the text of `model`: looked through first. `ModelError` where either fails."""
+def build_model(path: Path, model: ModelText, free: bool = False) -> pin.Model:
+    """Of the file at `path`, which has the text of `model`: looked through first. `ModelError` where either fails.
+
+    With `free` the root link of a URDF moves freely; an MJCF file says that itself.
+    """
     model.root()
     try:
+        if format_of(path) == "urdf" and free:
+            return pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
         if format_of(path) == "urdf":
             return pin.buildModelFromUrdf(str(path))
         return pin.buildModelFromMJCF(str(path))
     except (ValueError, RuntimeError, LookupError, MemoryError) as exc:
         raise ModelError(f"{path.name}: Pinocchio cannot read it: {exc}") from exc
+
+
+def floats(model: pin.Model) -> bool:
+    """Whether the first joint of a model is that of a root that moves freely."""
+    return model.njoints > 1 and bool(model.joints[1].nv == 6)

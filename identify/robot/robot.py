@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.drive_gain import gain_spreads
@@ -20,11 +21,23 @@ from heft.identify.robot.constraints import RobotConstraints
 from heft.identify.robot.extents import link_extents
 from heft.identify.robot.limits import Limits
 from heft.identify.robot.model_text import MODEL_SUFFIXES, ModelText
-from heft.identify.robot.regressor import DEFAULT_TERMS, Drives, Regressor, Tree
+from heft.identify.robot.regressor import (
+    AXES,
+    BASE,
+    DEFAULT_TERMS,
+    Contact,
+    Cut,
+    Drives,
+    Part,
+    Regressor,
+    Tree,
+)
+from heft.identify.robot.wrench_sensor import WrenchSensor, cuts_of
 
 if TYPE_CHECKING:
     from heft.daq.config.robot import RobotConfig
     from heft.identify.robot.description import Description
+    from heft.identify.robot.model_file import Base
 
 __all__ = ["Robot"]
 
@@ -32,6 +45,9 @@ __all__ = ["Robot"]
 @dataclass(frozen=True, eq=False)
 class Robot:
     """n joints and the links they move. Made by `load`, `from_urdf`, `from_mjcf` or `from_dh`.
+
+    After the n links that joints move come a root that moves freely (`tree.free`), and `parts`: bodies that are fixed
+    to a link, beyond a sensor that splits it.
 
     prior                 parameters known beforehand (p,), or None where nothing is
     gear                  motor speed over joint speed (n,)
@@ -46,6 +62,10 @@ class Robot:
     spread                how far the true robot may be from `prior`
     model                 the URDF or MJCF file that it was read from, or None
     constraints           what is known exactly of its links, beside all this
+    sensors               six-axis force/torque sensors by name
+    imus                  inertial sensors by name: the link each is on (-1: the root), and its pose there (4, 4)
+    sources               what is measured, and so has rows in the regression: `joints`, names of sensors, and `base`,
+                          the sum of all that acts on the robot. None: joints, and the base where it moves freely
     """
 
     name: str
@@ -68,10 +88,14 @@ class Robot:
     spread: PriorSpread = field(default_factory=PriorSpread)
     model: ModelText | None = None
     constraints: RobotConstraints = field(default_factory=RobotConstraints)
+    parts: tuple[Part, ...] = ()
+    sensors: Mapping[str, WrenchSensor] = field(default_factory=dict)
+    imus: Mapping[str, tuple[int, Array]] = field(default_factory=dict)
+    sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.tree)
-        if len(self.links) != n or len(self.joints) != n:
+        if len(self.links) != n + self.tree.free + len(self.parts) or len(self.joints) != n:
             raise ModelError(f"{len(self.links)} link and {len(self.joints)} joint names for {n} joints")
         Layout(self.parameter_names)  # refuses names that are used twice
         for name in ("gear", "torque_constant", "gain"):
@@ -122,11 +146,20 @@ class Robot:
         locked: Sequence[str] = (),
         joint_terms: Sequence[str] = DEFAULT_TERMS,
         gravity: Sequence[float] | None = None,
+        base: Base | None = None,
+        wrench_sensors: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        imu: Mapping[str, str] = MappingProxyType({}),
     ) -> Robot:
-        """From a URDF file; link frames are the URDF's. `locked` joints are held at zero."""
+        """From a URDF file; link frames are the URDF's. `locked` joints are held at zero.
+
+        With `base="free"` the root link moves freely. `wrench_sensors` as in a robot's file (docs/large-robots.md), by
+        name; `imu`: frames of inertial sensors by name.
+        """
         from heft.identify.robot import description
 
-        return cls._checked(description.from_file(Path(path), locked, joint_terms, gravity))
+        return cls._checked(
+            description.from_file(Path(path), locked, joint_terms, gravity, base, wrench_sensors, imu)
+        )
 
     @classmethod
     def from_mjcf(
@@ -136,11 +169,19 @@ class Robot:
         locked: Sequence[str] = (),
         joint_terms: Sequence[str] = DEFAULT_TERMS,
         gravity: Sequence[float] | None = None,
+        base: Base | None = None,
+        wrench_sensors: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        imu: Mapping[str, str] = MappingProxyType({}),
     ) -> Robot:
-        """From an MJCF file; link frames are its bodies'. `gravity` None: as the file says."""
+        """From an MJCF file; link frames are its bodies'. `gravity` and `base` None: as the file says.
+
+        Other arguments as of `from_urdf`.
+        """
         from heft.identify.robot import description
 
-        return cls._checked(description.from_file(Path(path), locked, joint_terms, gravity))
+        return cls._checked(
+            description.from_file(Path(path), locked, joint_terms, gravity, base, wrench_sensors, imu)
+        )
 
     @classmethod
     def from_dh(
@@ -170,6 +211,31 @@ class Robot:
         return self.drives.joints
 
     @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the rows of the regression: the joints, then six for each wrench (`left_ankle.fx`)."""
+        return self.regressor.layout.row_names
+
+    @property
+    def measured_rows(self) -> NDArray[np.bool_]:
+        """Rows that are measured, shape (rows,)."""
+        measured = np.ones(len(self.rows), dtype=bool)
+        measured[: len(self.joints)] = self.sources is None or "joints" in self.sources
+        return measured
+
+    def link_poses(self, q: ArrayLike) -> Array:
+        """Pose of every link in the base's frame at positions q [rad, m] (n,): shape (links, 4, 4)."""
+        moved = self.tree.poses(q)
+        root = [np.eye(4)] if self.tree.free else []
+        fixed = [(moved[one.link] if one.link >= 0 else np.eye(4)) @ one.place for one in self.parts]
+        return np.array([*moved, *root, *fixed])
+
+    @property
+    def force_rows(self) -> NDArray[np.bool_]:
+        """Rows that are forces [N] and no torques, shape (rows,)."""
+        forces = [name.rpartition(".")[2] in AXES[:3] for name in self.rows[len(self.joints) :]]
+        return np.concatenate([self.tree.prismatic, np.array(forces, dtype=bool)])
+
+    @property
     def terms(self) -> tuple[str, ...]:
         """Terms that any joint has."""
         return self.drives.terms
@@ -194,7 +260,17 @@ class Robot:
     @cached_property
     def regressor(self) -> Regressor:
         """Torque as rows that are linear in the parameters."""
-        return Regressor(self.links, self.tree, self.drives, self.prior)
+        cuts, contacts = self._cuts
+        measured = self.sources is None or "joints" in self.sources
+        return Regressor(self.links, self.tree, self.drives, self.prior, cuts, contacts, self.parts, measured)
+
+    @cached_property
+    def _cuts(self) -> tuple[tuple[Cut, ...], tuple[Contact, ...]]:
+        """Where wrenches are measured, and where they act from outside."""
+        default = ("joints", BASE) if self.tree.free else ("joints",)
+        sources = default if self.sources is None else self.sources
+        used = {name: one for name, one in self.sensors.items() if name in sources}
+        return cuts_of(used, len(self.links), self.tree.free, BASE in sources)
 
     @cached_property
     def extents(self) -> Mapping[str, Array]:
@@ -203,9 +279,24 @@ class Robot:
         inertias = np.zeros((n, 10)) if self.prior is None else self.prior[: 10 * n].reshape(n, 10)
         return link_extents(self.links, self.tree, inertias, self.shapes, self.boxes)
 
-    def torque(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, parameters: ArrayLike) -> Array:
-        """Inverse dynamics and drives [N m, N], shape (T, n), from motion (T, n) and parameters (p,)."""
-        return self.regressor.torque(q, dq, ddq, parameters)
+    def torque(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike,
+        parameters: ArrayLike,
+        base: ArrayLike | None = None,
+    ) -> Array:
+        """Inverse dynamics and drives [N m, N], shape (T, n), from motion (T, n) and parameters (p,).
+
+        `base` (T, 9) is the motion of a free root (`Regressor`); None: it rests upright.
+        """
+        values = np.asarray(parameters, dtype=np.float64)
+        regressor = self.regressor
+        if not regressor.torques_measured:  # its drives are not known: what the links ask for
+            regressor = Regressor(self.links, self.tree, self.drives, None, parts=self.parts)
+            values = values[: len(regressor.names)]
+        return regressor.torque(q, dq, ddq, values, base)[:, : len(self.joints)]
 
     def torque_from_current(self, current: ArrayLike) -> Array:
         """Joint torque [N m, N] from motor currents [A], both (T, n): C' (gain gear torque_constant current)."""
@@ -223,11 +314,28 @@ class Robot:
 
     def with_drives(self, drives: Drives) -> Robot:
         """The same robot with other drives; what the prior says of terms that stay is kept."""
+        return self._changed(drives=drives)
+
+    def measuring(self, sources: Sequence[str]) -> Robot:
+        """The same robot with rows for these `sources`; drives have no parameters where joints are not measured."""
+        known = ("joints", BASE, *self.sensors)
+        if unknown := [name for name in sources if name not in known]:
+            raise ModelError(f"{self.name} has no sensor {unknown[0]}; it has {', '.join(known)}")
+        drives = self.drives
+        if "joints" not in sources:
+            n = len(self.joints)
+            drives = replace(
+                drives, joint_terms=((),) * n, coupling=np.eye(n), fixed=frozenset(drives.joints)
+            )
+        return self._changed(drives=drives, sources=tuple(sources))
+
+    def _changed(self, **fields: Any) -> Robot:
+        """The same robot with other fields; what the prior says of parameters that stay is kept."""
+        bare = replace(self, prior=None, **{"drives": self.drives, **fields})
         if self.prior is None:
-            return replace(self, drives=drives)
+            return bare
         known = dict(zip(self.parameter_names, self.prior, strict=True))
-        names = Regressor(self.links, self.tree, drives, None).names
-        return replace(self, drives=drives, prior=np.array([known.get(name, 0.0) for name in names]))
+        return replace(bare, prior=np.array([known.get(name, 0.0) for name in bare.parameter_names]))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values: all that is needed to predict torques, without any file."""
@@ -253,7 +361,18 @@ class Robot:
             "spread": asdict(self.spread),
             "model": None if self.model is None else self.model.to_dict(),
             **({"constraints": self.constraints.to_dict()} if self.constraints else {}),
+            **self._places(),
         }
+
+    def _places(self) -> dict[str, Any]:
+        """Sensors and parts as plain JSON values, where there are any."""
+        places = {
+            "parts": [[part.link, part.place.tolist()] for part in self.parts],
+            "sensors": {name: one.to_dict() for name, one in self.sensors.items()},
+            "imus": {name: [link, place.tolist()] for name, (link, place) in self.imus.items()},
+            "sources": None if self.sources is None else list(self.sources),
+        }
+        return {name: value for name, value in places.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Robot:
@@ -274,5 +393,11 @@ class Robot:
                 "constraints": RobotConstraints.from_dict(data["constraints"])
                 if "constraints" in data
                 else RobotConstraints(),
+                "parts": tuple(Part(link, frozen(place)) for link, place in data.get("parts", ())),
+                "sensors": {
+                    name: WrenchSensor.from_dict(one) for name, one in data.get("sensors", {}).items()
+                },
+                "imus": {name: (link, frozen(place)) for name, (link, place) in data.get("imus", {}).items()},
+                "sources": tuple(data["sources"]) if data.get("sources") else None,
             }
         )

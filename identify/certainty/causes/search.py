@@ -47,6 +47,8 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
     The looks at positions and stamps, at the torques' common scale and at measured velocities are made always; the
     others, which cost as much as a fit, only where data and file disagree.
     """
+    if data.robot.tree.free or data.robot.sources is not None:
+        return ()  # the looks below are at torques of an arm; wrenches have their own (`wrench_findings`)
     robot, joints = data.robot, data.robot.joints
     travel = np.max([one.travel for one in data.surveys], axis=0)
     speed = np.max([one.speed for one in data.surveys], axis=0)

@@ -31,6 +31,7 @@ from heft.identify.errors import DataError
 from heft.identify.estimation.cutoff.spectra import RIDGE, Spectra, estimate_spectra
 from heft.identify.estimation.cutoff.tradeoff import CutoffCandidate, Spectrum, Tradeoff
 from heft.identify.robot import Robot
+from heft.identify.robot.base import base_parameters
 
 __all__ = ["choose"]
 
@@ -43,6 +44,7 @@ POSITIONS = 0.05  # of a residual's power from noise of the positions
 LOUDER = 1.25  # a residual over the sensor's noise, against lower cut-offs
 CHANCE = 3.0  # standard deviations of a residual's size by chance, on top
 WINDOWED = 0.5  # of the look's seconds count: its windows fade in and out
+MOST_BASE = 160  # base parameters: spectra of all pairs of them take memory and time as the square
 SILENT = 1e-14  # of the largest density of torque: rounding, not noise
 UNKNOWN = 1e-2  # of a variance from the ridge alone
 
@@ -130,6 +132,8 @@ def choose(
         guess = replace(guess, cutoff_hz=min(left, key=lambda one: abs(np.log(one / guess.cutoff_hz))))
     if not left:
         return _unseen(guess, given, "gaps and the filters' ends leave nothing of the data")
+    if base_parameters(robot).rank > MOST_BASE:
+        return _unseen(guess, given, f"{base_parameters(robot).rank} base parameters are too many for it")
     spectra = estimate_spectra(robot, datasets, guess, max([*left, guess.cutoff_hz]), common)
     if spectra is None:
         return _unseen(guess, given, "no stretch without gap and rest is long enough for spectra")
@@ -233,7 +237,7 @@ def _errors(spectra: Spectra, processings: list[Processing], left_s: list[float]
         known = (np.diag(inverse) * RIDGE < UNKNOWN) & seen
         inverse /= np.outer(scale, scale)
         pushes = np.outer(w, spectra.noise @ passed).reshape(-1)
-        attenuated = (pushes @ spectra.pushed.reshape(joints * joints, -1)).reshape(size, size) @ spectra.base
+        attenuated = (pushes @ spectra.pushed.reshape(len(pushes), -1)).reshape(size, size) @ spectra.base
         errors.append(
             _Errors(
                 variance=np.maximum(((inverse @ noise) * inverse).sum(axis=1), 0.0) / (2 * seconds),

@@ -18,6 +18,7 @@ from scipy.fft import prev_fast_len, rfft, rfftfreq
 from heft.identify.bodies.arrays import Array
 from heft.identify.data import Dataset, Processing, RowBlock, filtered_rows, survey
 from heft.identify.data.bridging import MISSING
+from heft.identify.data.measured_rows import row_noise
 from heft.identify.data.survey import still_joints
 from heft.identify.data.white_noise import white_noise
 from heft.identify.errors import DataError
@@ -120,7 +121,7 @@ def estimate_spectra(
         return None
     highest_hz = min(ABOVE * highest_hz, 0.45 * rate_hz)
     edges = _bands(min(float(np.ptp(window.time)) for window in windows), highest_hz)
-    used = np.array([any(window.keep[:, j].any() for window in windows) for j in range(len(robot.joints))])
+    used = np.array([any(window.keep[:, j].any() for window in windows) for j in range(len(robot.rows))])
     if not used.any():
         return None
     recordings = recording_numbers(datasets)
@@ -151,7 +152,7 @@ def estimate_spectra(
         squares=squares,
         torque=torque,
         residual=residual / width,
-        floor=2 / rate_hz * white_noise(first.t[:NOISE_SAMPLES], first.tau[:NOISE_SAMPLES]) ** 2,
+        floor=2 / rate_hz * row_noise(robot, first, NOISE_SAMPLES) ** 2,
         base=base,
         pushed=pushed,
         noise=noise,
@@ -298,7 +299,7 @@ def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint
     layout, place = robot.regressor.layout, {c: i for i, c in enumerate(base_parameters(robot).independent)}
     joints, in_time = [], [0.0] * len(windows)
     masks = _masks(windows, in_time)
-    for j in range(len(robot.joints)):
+    for j in range(len(robot.rows)):
         part = layout.row(j)
         named = enumerate(layout.parameters[part].tolist(), part.start)
         pairs = [(c, place[k]) for c, k in named if k in place]
@@ -317,7 +318,7 @@ def _modelled(robot: Robot, windows: list[RowBlock], base: Array, edges: Array) 
     """Power of the modelled torque in each band [N2 m2], at rest and beside gaps too, shape (n, F)."""
     parameters = np.zeros(len(robot.parameter_names))
     parameters[list(base_parameters(robot).independent)] = base
-    density, whole = np.zeros((len(robot.joints), len(edges) - 1)), 0.0
+    density, whole = np.zeros((len(robot.rows), len(edges) - 1)), 0.0
     for window in windows:
         taper, count = _taper(window), len(window.time)
         whole += float(taper @ taper)
@@ -395,13 +396,14 @@ def _accelerations(data: Dataset, frequency: Array, rate_hz: float) -> Array:
 
 
 def _pushed(robot: Robot, datasets: Sequence[Dataset]) -> Array:
-    """Mean squares of the base columns' change by a unit of one joint's acceleration, shape (n, n, k, k)."""
+    """Mean squares of the base columns' change by a unit of one joint's acceleration, shape (rows, n, k, k)."""
     columns, n = list(base_parameters(robot).independent), len(robot.joints)
     picked = [(k + 0.5) / INSTANTS * len(datasets) for k in range(INSTANTS)]
     at = [(datasets[int(x)], int((x % 1) * (len(datasets[int(x)]) - 1))) for x in picked]
     q = np.array([np.asarray(data.q[i : i + 1], dtype=np.float64)[0] for data, i in at])
-    squares = np.zeros((n, n, len(columns), len(columns)))
+    rows = len(robot.rows)
+    squares = np.zeros((rows, n, len(columns), len(columns)))
     for i, change in enumerate(robot.regressor.by_acceleration(q)[:, :, :, columns]):
-        for j in range(n):
+        for j in range(rows):
             squares[j, i] = change[:, j].T @ change[:, j] / INSTANTS
     return squares

@@ -102,7 +102,8 @@ def _warmth(datasets: Sequence[Dataset], blocks: Sequence[RowBlock]) -> Array | 
 def _drive_part(robot: Robot, joint: int) -> slice:
     """The drive columns of a joint's row."""
     part = robot.regressor.layout.row(joint)
-    return slice(part.start + 10 * len(robot.tree.subtree(joint)), part.stop - 1)
+    first = part.start + 10 * len(robot.regressor.layout.bodies[joint])
+    return slice(first, first + len(robot.drives.columns(joint)))
 
 
 def _column(robot: Robot, joint: int, term: str) -> int:

@@ -65,7 +65,7 @@ def wrench_rows(
             count = stop - start
             signals = sensor_signals(robot, position, velocity, acceleration)
             rows = _decimated(signals, smooth.value, decimation, count) @ ENTRIES
-            wrench = data.wrenches(piece, step, low + lag, high + lag).T
+            wrench = data.wrist_wrench(piece, step, low + lag, high + lag).T
             kernels = (smooth.value, smooth.first, smooth.second)
             stacked = np.stack([_decimated(wrench, kernel, decimation, count) for kernel in kernels], axis=2)
             time = piece.start_s + step * decimation * np.arange(start, stop, dtype=np.float64)

@@ -5,21 +5,25 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 import numpy as np
 
 from heft.daq.whole_file import whole_file
+from heft.identify.bodies import transform
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ExportError, HeftError
 from heft.identify.result.export import mjcf, urdf
 from heft.identify.result.export.sidecar import Omissions, omissions
 from heft.identify.result.identified_model import IdentifiedModel
 from heft.identify.robot import Robot
-from heft.identify.robot.model_bodies import read_bodies, share
+from heft.identify.robot.model_bodies import Body, read_bodies, share
 from heft.identify.robot.model_text import Format, ModelText
+from heft.identify.robot.regressor import Regressor
 
 __all__ = ["Export", "export_model", "objections"]
 
@@ -138,18 +142,35 @@ def _commented(text: str, identified: IdentifiedModel) -> str:
 
 def _bodies(identified: IdentifiedModel, model: ModelText) -> dict[str, Array]:
     """Ten numbers of every body that weighs something, in its own frame."""
-    bodies = read_bodies(model)
+    robot = identified.robot
+    bodies = read_bodies(model, robot.tree.free)
+    places = dict(zip(robot.links[len(robot.links) - len(robot.parts) :], robot.parts, strict=True))
     by_body: dict[str, Array] = {}
     for link in identified.parameters.links:
-        own = [body for body in bodies if body.link == link.name]
+        own = [body for body in bodies if _owner(bodies, body, places) == link.name]
         if not own:
             raise ExportError(
                 f"{model.name}: no body {link.name}; it has {', '.join(sorted({body.link for body in bodies}))}: "
                 "give the file that the robot was made from"
             )
-        shares = share(own, link.ten)
+        ten = link.ten
+        if link.name in places:  # bodies are placed in the link that it is a part of
+            to_link = places[link.name].place
+            ten = transform(ten, to_link[:3, :3], to_link[:3, 3])
+        shares = share(own, ten)
         by_body |= {b.name: shares[b.name] for b in own if b.name == link.name or np.any(shares[b.name])}
     return by_body
+
+
+def _owner(bodies: Sequence[Body], body: Body, parts: Collection[str]) -> str:
+    """The link that a body is identified with: a part of its link, where it is fixed to that part."""
+    named = {one.name: one for one in bodies}
+    here: Body | None = body
+    while here is not None and here.link == body.link:
+        if here.name in parts:
+            return here.name
+        here = None if here.parent is None else named.get(here.parent)
+    return body.link
 
 
 def _checked(
@@ -157,8 +178,9 @@ def _checked(
 ) -> float:
     """Read the file back. The largest difference of rigid-body torques over the largest torque, at random states."""
     robot, read = identified.robot, Robot.from_urdf if format == "urdf" else Robot.from_mjcf
+    base: Literal["free"] | None = "free" if robot.tree.free else None
     try:
-        again = read(path, locked=locked, gravity=robot.gravity.tolist())
+        again = read(path, locked=locked, gravity=robot.gravity.tolist(), base=base)
     except HeftError as exc:
         raise ExportError(f"the model cannot be read back: {exc}") from exc
     if again.joints != robot.joints or again.prior is None:
@@ -166,10 +188,11 @@ def _checked(
             f"read back, the joints are {', '.join(again.joints)} instead of {', '.join(robot.joints)}; "
             "give the file that the robot was made from"
         )
-    n = len(robot.joints)
-    q, dq, ddq = np.random.default_rng(0).uniform(-1.5, 1.5, (3, SAMPLES, n))
+    n, rng = len(robot.joints), np.random.default_rng(0)
+    q, dq, ddq = rng.uniform(-1.5, 1.5, (3, SAMPLES, n))
+    root = rng.uniform(-10.0, 10.0, (SAMPLES, 9)) if robot.tree.free else None
     torques = [
-        _rigid(one).torque(q, dq, ddq, values[: 10 * n])
+        _rigid(one).torque(q, dq, ddq, values[: 10 * len(one.links)], root)
         for one, values in ((robot, identified.parameters.values), (again, again.prior))
     ]
     difference = float(np.abs(torques[0] - torques[1]).max() / max(np.abs(torques[0]).max(), 1e-300))
@@ -187,7 +210,8 @@ def _checked(
     return difference
 
 
-def _rigid(robot: Robot) -> Robot:
-    """The robot without drives: rigid bodies alone."""
+def _rigid(robot: Robot) -> Regressor:
+    """Rigid bodies alone, without drives: torques, and the wrench on a root that moves freely."""
     n = len(robot.joints)
-    return replace(robot, drives=replace(robot.drives, joint_terms=((),) * n, coupling=np.eye(n)), prior=None)
+    drives = replace(robot.drives, joint_terms=((),) * n, coupling=np.eye(n))
+    return replace(robot, drives=drives, prior=None, sources=None, sensors={}).regressor

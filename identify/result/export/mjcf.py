@@ -65,11 +65,49 @@ def plain(robot: Robot, parameters: Array, joints: Mapping[str, Mapping[str, flo
         '  <compiler angle="radian"/>',
         f'  <option gravity="{numbers(robot.gravity)}"/>',
         "  <worldbody>",
-        *_children(robot, -1, parameters, joints, "    "),
+        *_root(robot, parameters, joints),
         "  </worldbody>",
         "</mujoco>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _root(robot: Robot, parameters: Array, joints: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """All bodies; those of a free root inside it."""
+    if not robot.tree.free:
+        return [*_sites(robot, "", "    "), *_children(robot, -1, parameters, joints, "    ")]
+    n = len(robot.joints)
+    return [
+        f"    <body name={quoteattr(robot.links[n])}>",
+        "      <freejoint/>",
+        f"      <inertial {_attributes(_inertial_attributes(Inertial.of(parameters[10 * n : 10 * n + 10])))}/>",
+        *_sites(robot, robot.links[n], "      "),
+        *_parts(robot, -1, parameters, "      "),
+        *_children(robot, -1, parameters, joints, "      "),
+        "    </body>",
+    ]
+
+
+def _sites(robot: Robot, link: str, indent: str) -> list[str]:
+    return [
+        f"{indent}<site name={quoteattr(name)} {_place(pose)}/>"
+        for name, (on, pose) in robot.frames.items()
+        if on == link and name not in robot.links
+    ]
+
+
+def _parts(robot: Robot, link: int, parameters: Array, indent: str) -> list[str]:
+    """Bodies that are fixed to a link."""
+    lines, first = list[str](), len(robot.links) - len(robot.parts)
+    for i, part in enumerate(robot.parts, start=first):
+        if part.link == link:
+            inertial = _inertial_attributes(Inertial.of(parameters[10 * i : 10 * i + 10]))
+            lines += [
+                f"{indent}<body name={quoteattr(robot.links[i])} {_place(part.place)}>",
+                f"{indent}  <inertial {_attributes(inertial)}/>",
+                f"{indent}</body>",
+            ]
+    return lines
 
 
 def _children(
@@ -79,16 +117,12 @@ def _children(
     for i in np.flatnonzero(robot.tree.parents == parent).tolist():
         place = robot.tree.joint_in_parent[i] @ robot.tree.link_in_joint[i]  # at rest
         inertial = _inertial_attributes(Inertial.of(parameters[10 * i : 10 * i + 10]))
-        sites = [
-            f"{indent}  <site name={quoteattr(name)} {_place(pose)}/>"
-            for name, (link, pose) in robot.frames.items()
-            if link == robot.links[i] and name not in robot.links
-        ]
         lines += [
             f"{indent}<body name={quoteattr(robot.links[i])} {_place(place)}>",
             f"{indent}  <inertial {_attributes(inertial)}/>",
             f"{indent}  {_joint(robot, i, joints.get(robot.joints[i], {}))}",
-            *sites,
+            *_sites(robot, robot.links[i], indent + "  "),
+            *_parts(robot, i, parameters, indent + "  "),
             *_children(robot, i, parameters, joints, indent + "  "),
             f"{indent}</body>",
         ]

@@ -52,14 +52,15 @@ def fill(model: ModelText, bodies: Mapping[str, Array], joints: Mapping[str, Map
 
 def plain(robot: Robot, parameters: Array, joints: Mapping[str, Mapping[str, float]]) -> str:
     """A file of links and joints alone. A URDF link has the frame of the joint that moves it."""
+    n = len(robot.joints)
     base = next(name for name in ("base", "base_link", "world", "heft_base") if name not in robot.links)
-    lines = [
-        '<?xml version="1.0"?>',
-        f"<robot name={quoteattr(robot.name)}>",
-        f"  <link name={quoteattr(base)}/>",
-    ]
+    lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(robot.name)}>"]
+    if robot.tree.free:
+        base = robot.links[n]
+    else:
+        lines.append(f"  <link name={quoteattr(base)}/>")
     for i, link in enumerate(robot.links):
-        to_joint = robot.tree.link_in_joint[i]
+        to_joint = robot.tree.link_in_joint[i] if i < n else np.eye(4)
         ten = transform(parameters[10 * i : 10 * i + 10], to_joint[:3, :3], to_joint[:3, 3])
         lines += [
             f"  <link name={quoteattr(link)}>",
@@ -82,11 +83,11 @@ def plain(robot: Robot, parameters: Array, joints: Mapping[str, Mapping[str, flo
             *([f"    <dynamics {_attributes(terms)}/>"] if terms else []),
             "  </joint>",
         ]
-    for name, (link, place) in robot.frames.items():
+    for name, (link, place) in _fixed(robot, base).items():
         if name not in robot.links:
-            place = robot.tree.link_in_joint[robot.links.index(link)] @ place
+            lines.append(f"  <link name={quoteattr(name)}/>")
+        if name != base:
             lines += [
-                f"  <link name={quoteattr(name)}/>",
                 f'  <joint name={quoteattr(f"{name}_fixed")} type="fixed">',
                 f"    <parent link={quoteattr(link)}/>",
                 f"    <child link={quoteattr(name)}/>",
@@ -94,6 +95,23 @@ def plain(robot: Robot, parameters: Array, joints: Mapping[str, Mapping[str, flo
                 "  </joint>",
             ]
     return "\n".join([*lines, "</robot>"]) + "\n"
+
+
+def _fixed(robot: Robot, base: str) -> dict[str, tuple[str, Array]]:
+    """Frames and parts of links: the URDF link that each is fixed to, and its pose there."""
+    n, fixed = len(robot.joints), dict[str, tuple[str, Array]]()
+    first = len(robot.links) - len(robot.parts)
+    for name, part in zip(robot.links[first:], robot.parts, strict=True):
+        carrier = base if part.link < 0 else robot.links[part.link]
+        fixed[name] = (
+            carrier,
+            (np.eye(4) if part.link < 0 else robot.tree.link_in_joint[part.link]) @ part.place,
+        )
+    for name, (link, place) in robot.frames.items():
+        if name not in robot.links:
+            i = robot.links.index(link) if link else n
+            fixed[name] = (link or base, robot.tree.link_in_joint[i] @ place if i < n else place)
+    return fixed
 
 
 def _set_inertial(document: XmlText, link: Element, inertial: Inertial) -> None:

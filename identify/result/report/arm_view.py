@@ -79,7 +79,7 @@ def scene(result: Result, posture: Array | None) -> Scene:
         [pose @ np.linalg.inv(link) for pose, link in zip(poses, robot.tree.link_in_joint, strict=True)]
     )
     lines = []
-    for i in range(len(robot.links)):
+    for i in range(len(robot.joints)):
         parent = int(robot.tree.parents[i])
         start = np.zeros(3) if parent < 0 else joints[parent][:3, 3]
         lines.append(np.array([start, joints[i][:3, 3]]))
@@ -93,9 +93,10 @@ def scene(result: Result, posture: Array | None) -> Scene:
     axes = np.array(
         [(joint[:3, 3], joint[:3, :3] @ axis) for joint, axis in zip(joints, robot.tree.axis, strict=True)]
     )
-    ellipsoids = _ellipsoids(result.parameters, poses, "model")
+    bodies = robot.link_poses(posture)
+    ellipsoids = _ellipsoids(result.parameters, bodies, "model")
     if result.prior is not None:
-        ellipsoids += _ellipsoids(Parameters(result.layout, result.prior), poses, "prior")
+        ellipsoids += _ellipsoids(Parameters(result.layout, result.prior), bodies, "prior")
     size = np.linalg.norm(robot.gravity)
     up = -robot.gravity / size if size > 0 else np.array([0.0, 0.0, 1.0])
     return Scene(tuple(lines), axes, tuple(ellipsoids), up)

@@ -40,7 +40,11 @@ def cutoff_section(result: Result, evidence: Evidence) -> str:
         "dashed upright: the cut-off.</p>"
     )
     spectrum, cutoff_hz = tradeoff.spectrum, tradeoff.cutoff_hz
-    cards = "".join(_card(spectrum, cutoff_hz, j, joint) for j, joint in enumerate(result.robot.joints))
+    cards = "".join(
+        _card(spectrum, cutoff_hz, j, joint)
+        for j, joint in enumerate(result.robot.rows)
+        if result.robot.measured_rows[j]
+    )
     return section(
         "cutoff",
         "Why this cut-off",

@@ -57,11 +57,11 @@ def _figure(
 
 
 def _torques(result: Result, motion: Motion) -> Figure:
-    p, joints = motion.prediction, result.robot.joints
-    figure, axes = _figure(len(joints), 1, 8.0, 1.6 * len(joints) + 0.6, sharex=True)
+    p, rows = motion.prediction, np.flatnonzero(result.robot.measured_rows).tolist()
+    figure, axes = _figure(len(rows), 1, 8.0, 1.6 * len(rows) + 0.6, sharex=True)
     time = p.time - p.time[0]
-    for j, (joint, axis) in enumerate(zip(joints, axes, strict=True)):
-        unit = "N" if result.robot.tree.prismatic[j] else "N m"
+    for j, axis in zip(rows, axes, strict=True):
+        joint, unit = result.robot.rows[j], "N" if result.robot.force_rows[j] else "N m"
         axis.plot(time, p.measured[:, j], color=MEASURED, linewidth=3, label="measured")
         if motion.prior is not None:
             axis.plot(
@@ -75,15 +75,15 @@ def _torques(result: Result, motion: Motion) -> Figure:
 
 
 def _autocorrelation(result: Result, motion: Motion) -> Figure:
-    p, joints = motion.prediction, result.robot.joints
-    figure, axes = _figure(len(joints), 1, 6.0, 1.2 * len(joints) + 0.6, sharex=True, sharey=True)
-    for j, (joint, axis) in enumerate(zip(joints, axes, strict=True)):
+    p, rows = motion.prediction, np.flatnonzero(result.robot.measured_rows).tolist()
+    figure, axes = _figure(len(rows), 1, 6.0, 1.2 * len(rows) + 0.6, sharex=True, sharey=True)
+    for j, axis in zip(rows, axes, strict=True):
         correlation = autocorrelation(p.time, p.residual[:, j], p.moving[:, j])
         lags = correlation.step_s * np.arange(1, len(correlation.values) + 1)
         axis.vlines(lags, 0, correlation.values, color=REST)
         axis.axhspan(-correlation.bound, correlation.bound, color=MEASURED, alpha=0.5, linewidth=0)
         axis.set_ylim(-1, 1)
-        axis.set_ylabel(joint)
+        axis.set_ylabel(result.robot.rows[j])
     axes[-1].set_xlabel("lag [s]")
     return figure
 

@@ -34,7 +34,7 @@ def torques_section(result: Result, evidence: Evidence) -> str:
     """Every motion with every joint; the first one open."""
     if not evidence.motions:
         return ""
-    n = len(result.robot.joints)
+    n = int(result.robot.measured_rows.sum())
     points = max(POINTS // (4 * n * len(evidence.motions)), LEAST_POINTS)
     prior = any(motion.prior is not None for motion in evidence.motions)
     before = '<li class="prior">known before (CAD)</li>' if prior else ""
@@ -56,7 +56,9 @@ def residuals_section(result: Result, evidence: Evidence) -> str:
         return ""
     motion = evidence.motions[0]
     p, cards, systematic = motion.prediction, [], []
-    for j, joint in enumerate(result.robot.joints):
+    for j, joint in enumerate(result.robot.rows):
+        if not result.robot.measured_rows[j]:
+            continue
         correlation = autocorrelation(p.time, p.residual[:, j], p.moving[:, j])
         if len(correlation.values) == 0:
             continue
@@ -103,7 +105,9 @@ def residuals_section(result: Result, evidence: Evidence) -> str:
 
 
 def _motion(result: Result, motion: Motion, points: int, first: bool) -> str:
-    joints = "".join(_joint(result, motion, j, points) for j in range(len(result.robot.joints)))
+    joints = "".join(
+        _joint(result, motion, j, points) for j in np.flatnonzero(result.robot.measured_rows).tolist()
+    )
     source = f"{motion.source}, {motion.duration_s:.1f} s"
     if motion.shown_s < motion.duration_s:
         source += f", of which the first {motion.shown_s:.0f} s"
@@ -114,10 +118,10 @@ def _motion(result: Result, motion: Motion, points: int, first: bool) -> str:
 
 
 def _joint(result: Result, motion: Motion, j: int, points: int) -> str:
-    joint, p = result.robot.joints[j], motion.prediction
+    joint, p = result.robot.rows[j], motion.prediction
     time = p.time - p.time[0]
     used = p.moving[:, j]
-    unit = "N" if result.robot.tree.prismatic[j] else "N\u00b7m"
+    unit = "N" if result.robot.force_rows[j] else "N\u00b7m"
     residual = np.where(used, p.residual[:, j], np.nan)
     rms = float(np.sqrt(np.mean(p.residual[used, j] ** 2))) if used.any() else float("nan")
     size = float(np.sqrt(np.mean(p.measured[used, j] ** 2))) if used.any() else float("nan")

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from heft.identify.robot.regressor.cut import AXES, BASE, Contact, Cut, Part
 from heft.identify.robot.regressor.drives import DEFAULT_TERMS, Drives
 from heft.identify.robot.regressor.regressor import Regressor
 from heft.identify.robot.regressor.row_layout import RowLayout
 from heft.identify.robot.regressor.tree import Tree, pose, squared
 
-__all__ = ["DEFAULT_TERMS", "Drives", "Regressor", "RowLayout", "Tree", "pose", "squared"]
+__all__ = [
+    "AXES",
+    "BASE",
+    "DEFAULT_TERMS",
+    "Contact",
+    "Cut",
+    "Drives",
+    "Part",
+    "Regressor",
+    "RowLayout",
+    "Tree",
+    "pose",
+    "squared",
+]

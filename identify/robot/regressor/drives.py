@@ -127,6 +127,12 @@ class Drives:
         """True when a column depends on the joints' temperature."""
         return bool(set(TEMPERATURE_TERMS) & set(self.terms))
 
+    @property
+    def signal_count(self) -> int:
+        """Rows of `signals`."""
+        n = len(self.joints)
+        return 1 + 5 * n + 3 * len(self.coupled) + (2 * n if self.uses_temperature else 0)
+
     def signals(self, dq: Array, ddq: Array, warmth: Array | None = None) -> Array:
         """What the columns are made of, from velocity and acceleration (n, T): shape (1 + 5 n + 3 k, T).
 
@@ -138,7 +144,7 @@ class Drives:
 
         n, length = dq.shape
         plain = 1 + 5 * n + 3 * len(self.coupled)
-        signals = np.zeros((plain + (2 * n if self.uses_temperature else 0), length))
+        signals = np.zeros((self.signal_count, length))
         signals[0] = 1.0
         signals[1 : 1 + n] = dq
         tanh = signals[1 + n : 1 + 2 * n]

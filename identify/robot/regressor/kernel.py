@@ -3,7 +3,7 @@
 Sixty-four samples at a time stand side by side (LANES), so that every operation is on 64 doubles in a row.
 Each link's frame moves with velocity (omega, v) and acceleration (alpha, a), in its own coordinates; gravity
 is an acceleration of the base. With (w, l) the screw of a joint that moves the link, the link's part of that
-joint's torque is
+joint's torque (or of a wrench, where it is a unit screw of a cut: see `cut`) is
 
     m   l . a
     h   (l x alpha + omega (omega . l) - |omega|^2 l + a x w) . h
@@ -19,13 +19,14 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.compiled import compiled
-from heft.identify.robot.regressor.row_layout import Ints
+from heft.identify.robot.regressor.row_layout import CARRIED, GIVEN, OWN, Ints
 
 __all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion", "link_rotation"]
 
 LANES = 64
 Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
-Shape = tuple[Ints, Ints, Ints, Array, Ints]  # pairs, starts, terms, weights, row_starts: see `RowLayout`
+# pairs, starts, roots, cut_screws, terms, weights, row_starts: see `RowLayout`
+Shape = tuple[Ints, Ints, Ints, Array, Ints, Array, Ints]
 _compiled = compiled(fastmath={"contract", "reassoc", "nsz"})
 
 
@@ -134,24 +135,61 @@ def _entries(body: Array, screw: Array, entries: Array) -> None:
 
 
 @_compiled
+def _spread(values: Array, target: Array) -> None:
+    """Six numbers, each in all lanes of its row."""
+    for r in range(6):
+        target[r * LANES : (r + 1) * LANES] = values[r]
+
+
+@_compiled
+def _root(
+    base: Array, roots: Ints, cut_screws: Array, motion: Array, body: Array, screw: Array, rows: Array
+) -> None:
+    """Entries of a free root, whose motion `base` (9 LANES) is given: omega, alpha, acceleration less gravity.
+
+    Its velocity is taken out: seen from a frame that moves along with it, nothing else changes.
+    """
+    motion[: 3 * LANES] = base[: 3 * LANES]
+    motion[3 * LANES : 6 * LANES] = 0.0
+    motion[6 * LANES :] = base[3 * LANES :]
+    body[:] = base
+    for k in range(len(roots)):
+        _spread(cut_screws[roots[k, 0]], screw)
+        _entries(body, screw, rows[roots[k, 1] * LANES : (roots[k, 1] + 10) * LANES])
+
+
+@_compiled
 def _lanes(
     inputs: Array,
+    base: Array,
     tree: Chain,
     pairs: Ints,
     starts: Ints,
+    roots: Ints,
+    cut_screws: Array,
     place: Array,
     motion: Array,
     body: Array,
     screw: Array,
     rows: Array,
 ) -> None:
-    """Link entries of LANES samples into `rows`; `inputs` (4, n LANES) are c, s, dq, ddq, joint by joint."""
+    """Link entries of LANES samples into `rows`; `inputs` (4, n LANES) are c, s, dq, ddq, joint by joint.
+
+    `base` is the motion of a free root, or empty.
+    """
     parents, coefficients, screws, gravity = tree
+    root = np.zeros(12 * LANES if len(base) else 0)
+    given = np.zeros(6 * LANES)
+    if len(base):
+        _root(base, roots, cut_screws, root, body, given, rows)
     for i in range(len(parents)):
         lane = slice(i * LANES, (i + 1) * LANES)
         here = motion[i * 12 * LANES : (i + 1) * 12 * LANES]
         _place(coefficients[i], inputs[0, lane], inputs[1, lane], place)
-        if parents[i] < 0:
+        if parents[i] < 0 and len(base):
+            _carry(place, root[: 6 * LANES], here[: 6 * LANES])
+            _carry(place, root[6 * LANES :], here[6 * LANES :])
+        elif parents[i] < 0:
             _base(place, gravity, here)
         else:
             there = motion[parents[i] * 12 * LANES : (parents[i] + 1) * 12 * LANES]
@@ -161,12 +199,18 @@ def _lanes(
         _body(here, body)
         for k in range(starts[i], starts[i + 1]):
             own = screw[k * 6 * LANES : (k + 1) * 6 * LANES]
-            if pairs[k, 1] < 0:
-                for r in range(6):
-                    own[r * LANES : (r + 1) * LANES] = screws[i, r]
+            kind, source, column = pairs[k]
+            if kind == OWN:
+                _spread(screws[i], own)
+            elif kind == CARRIED:
+                _carry(place, screw[source * 6 * LANES : (source + 1) * 6 * LANES], own)
+            elif kind == GIVEN:
+                _spread(cut_screws[source], own)
             else:
-                _carry(place, screw[pairs[k, 1] * 6 * LANES : (pairs[k, 1] + 1) * 6 * LANES], own)
-            _entries(body, own, rows[pairs[k, 2] * LANES : (pairs[k, 2] + 10) * LANES])
+                _spread(cut_screws[source], given)
+                _carry(place, given, own)
+            if column >= 0:
+                _entries(body, own, rows[column * LANES : (column + 10) * LANES])
 
 
 @_compiled
@@ -304,7 +348,8 @@ def decimate(
     s: Array,
     dq: Array,
     ddq: Array,
-    torque: Array,
+    base: Array,
+    measured: Array,
     signals: Array,
     tree: Chain,
     layout: Shape,
@@ -317,11 +362,12 @@ def decimate(
     """Rows, low-passed and decimated: out[k] += sum_i taps[i] rows[k step + origin + i], shape (K, C).
 
     Sample numbers count from the first input sample and may be negative: what lies outside the input adds
-    nothing, so that consecutive stretches of a recording can be added one after the other.
+    nothing, so that consecutive stretches of a recording can be added one after the other. `base` (9, T) is the
+    motion of a free root, (0, T) where the base is fixed; `measured` (rows, T) what the rows are to explain.
     """
-    pairs, starts, terms, weights, row_starts = layout
-    n, length, width = dq.shape[0], dq.shape[1], out.shape[1]
-    inputs = np.zeros((4, n * LANES))
+    pairs, starts, roots, cut_screws, terms, weights, row_starts = layout
+    n, length, width = len(tree[0]), dq.shape[1], out.shape[1]  # links, and parts of them that nothing moves
+    inputs, root = np.zeros((4, n * LANES)), np.zeros(base.shape[0] * LANES)
     place, motion, body = np.zeros(12 * LANES), np.zeros(n * 12 * LANES), np.zeros(9 * LANES)
     screw, rows = np.zeros(len(pairs) * 6 * LANES), np.zeros(width * LANES)
     window = np.zeros(((LANES + len(taps)) // step + 2) * LANES)
@@ -335,12 +381,13 @@ def decimate(
         _fill(s, first, count, inputs[1])
         _fill(dq, first, count, inputs[2])
         _fill(ddq, first, count, inputs[3])
-        _lanes(inputs, tree, pairs, starts, place, motion, body, screw, rows)
+        _fill(base, first, count, root)
+        _lanes(inputs, root, tree, pairs, starts, roots, cut_screws, place, motion, body, screw, rows)
         _drive_entries(signals, first, count, terms, weights, row_starts, prior, rows)
-        for j in range(n):
+        for j in range(len(row_starts) - 1):
             column = row_starts[j + 1] - 1
             for k in range(count):
-                rows[column * LANES + k] = torque[j, first + k]
+                rows[column * LANES + k] = measured[j, first + k]
         outputs = high - low + 1
         for k in range(outputs):
             start = (low + k) * step + origin

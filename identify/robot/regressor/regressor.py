@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import parameter_names
 from heft.identify.errors import ParameterError
+from heft.identify.robot.regressor.cut import Contact, Cut, Part
 from heft.identify.robot.regressor.drives import Drives
 from heft.identify.robot.regressor.row_layout import RowLayout
 from heft.identify.robot.regressor.tree import Tree
@@ -24,34 +25,57 @@ __all__ = ["Regressor"]
 
 @dataclass(frozen=True, eq=False)
 class Regressor:
-    """torque = Y(q, dq, ddq) x (002, Eq. 2), for many samples at once.
+    """torque = Y(q, dq, ddq) x (002, Eq. 2), for many samples at once; and so the wrenches at `cuts`.
 
-    `prior` (p,) is what load friction takes the load from.
+    Of a robot whose base moves freely, `base` (T, 9) is how its root moves: angular velocity [rad/s], angular
+    acceleration [rad/s2] and the acceleration of its origin less gravity [m/s2], in the root's frame. `prior` (p,) is
+    what load friction takes the load from; others as in `RowLayout`.
     """
 
     links: tuple[str, ...]
     tree: Tree
     drives: Drives
     prior: Array | None = None
+    cuts: tuple[Cut, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+    parts: tuple[Part, ...] = ()
+    torques_measured: bool = True
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the p parameters."""
         own = dict(zip(self.drives.joints, self.drives.joint_terms, strict=True))
-        return parameter_names(self.links, own) + self.drives.motor_parameters
+        biases = tuple(name for cut in self.cuts for name in cut.offsets)
+        biases += tuple(name for contact in self.contacts for name in contact.offsets)
+        return parameter_names(self.links, own) + self.drives.motor_parameters + biases
 
     @cached_property
     def layout(self) -> RowLayout:
         """Where the non-zero columns stand."""
-        return RowLayout(self.names, self.tree, self.drives)
+        return RowLayout(
+            self.names,
+            self.tree,
+            self.drives,
+            self.cuts,
+            self.contacts,
+            self.parts,
+            self.torques_measured,
+        )
 
-    def dense(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, warmth: ArrayLike | None = None) -> Array:
-        """Y at each sample, from q, dq, ddq (T, n): shape (T, n, p). For few samples: it is mostly zeros.
+    def dense(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike,
+        warmth: ArrayLike | None = None,
+        base: ArrayLike | None = None,
+    ) -> Array:
+        """Y at each sample, from q, dq, ddq (T, n): shape (T, rows, p). For few samples: it is mostly zeros.
 
         `warmth` as in `decimate`, but (T, n).
         """
-        rows = self.rows(q, dq, ddq, warmth=warmth)
-        n, p = len(self.tree), len(self.names)
+        rows = self.rows(q, dq, ddq, warmth=warmth, base=base)
+        n, p = self.layout.count, len(self.names)
         dense = np.zeros((len(rows), n, p + 1))
         for j in range(n):
             part = self.layout.row(j)
@@ -59,11 +83,11 @@ class Regressor:
         return dense[:, :, :p]
 
     def by_acceleration(self, q: Array) -> Array:
-        """What a unit of each joint's acceleration changes of Y, at rest at positions q (T, n): shape (n, T, n, p)."""
+        """What a unit of each joint's acceleration changes of Y, at rest at positions q (T, n): (n, T, rows, p)."""
         count, n = q.shape
         pushes = np.repeat(np.vstack([np.zeros(n), np.eye(n)]), count, axis=0)
         Y = self.dense(np.tile(q, (n + 1, 1)), np.zeros_like(pushes), pushes)
-        parts = Y.reshape(n + 1, count, n, -1)
+        parts = Y.reshape(n + 1, count, self.layout.count, -1)
         return np.asarray(parts[1:] - parts[0])
 
     def rows(
@@ -73,27 +97,43 @@ class Regressor:
         ddq: ArrayLike,
         torque: ArrayLike | None = None,
         warmth: ArrayLike | None = None,
+        base: ArrayLike | None = None,
     ) -> Array:
-        """Non-zero columns of every joint's row side by side (see `RowLayout`), shape (T, C)."""
+        """Non-zero columns of every row side by side (see `RowLayout`), shape (T, C).
+
+        `base` (T, 9), None: a free root rests upright.
+        """
         position, velocity = self._samples("q", q), self._samples("dq", dq)
         acceleration = self._samples("ddq", ddq)
-        forces = np.zeros_like(position) if torque is None else self._samples("torque", torque)
+        forces = np.zeros((self.layout.count, position.shape[1]))
+        if torque is not None:
+            forces[: len(self.tree)] = self._samples("torque", torque)
+        root = None if base is None else np.asarray(base, dtype=np.float64).T
         out = np.zeros((position.shape[1], self.layout.width))
         warm = None if warmth is None else self._samples("warmth", warmth)
-        self.decimate(position, velocity, acceleration, forces, np.ones(1), 1, 0, out, warm)
+        self.decimate(position, velocity, acceleration, forces, np.ones(1), 1, 0, out, warm, root)
         return out
 
-    def torque(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, parameters: ArrayLike) -> Array:
-        """Y x at each sample [N m, N], shape (T, n), from q, dq, ddq (T, n) and x (p,)."""
+    def torque(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike,
+        parameters: ArrayLike,
+        base: ArrayLike | None = None,
+    ) -> Array:
+        """Y x at each sample [N m, N], shape (T, rows), from q, dq, ddq (T, n) and x (p,)."""
         x = np.asarray(parameters, dtype=np.float64)
         if x.shape != (len(self.names),):
             raise ParameterError(f"{x.shape} parameters, the robot has {len(self.names)}")
         arrays = [np.asarray(value, dtype=np.float64) for value in (q, dq, ddq)]
         full = np.append(x, 0.0)[self.layout.parameters]
-        torque = np.zeros_like(arrays[0])
+        root = None if base is None else np.asarray(base, dtype=np.float64)
+        torque = np.zeros((len(arrays[0]), self.layout.count))
         for start in range(0, len(torque), 4096):
             piece = slice(start, start + 4096)
-            weighted = self.rows(*(array[piece] for array in arrays)) * full
+            moved = None if root is None else root[piece]
+            weighted = self.rows(arrays[0][piece], arrays[1][piece], arrays[2][piece], base=moved) * full
             torque[piece] = np.add.reduceat(weighted, self.layout.row_starts[:-1], axis=1)
         return torque
 
@@ -108,18 +148,35 @@ class Regressor:
         origin: int,
         out: Array,
         warmth: Array | None = None,
+        base: Array | None = None,
     ) -> None:
         """Add the filtered rows of a stretch of samples (n, T) to `out` (K, C); see `kernel.decimate`.
 
-        `warmth` is how much warmer than `REFERENCE_K` the joints are [K], (n, T).
+        torque   what was measured of each row (rows, T)
+        warmth   how much warmer than `REFERENCE_K` the joints are [K], (n, T)
+        base     motion of a free root (9, T); None: it rests upright
         """
         from heft.identify.robot.regressor.kernel import decimate
 
         dq, ddq, torque = (np.ascontiguousarray(array) for array in (dq, ddq, torque))
+        root = self._root(base, dq.shape[1])
         c, s = self._turned(q)
         tree, shape, load = self._fixed
         signals = self.drives.signals(dq, ddq, warmth)
-        decimate(c, s, dq, ddq, torque, signals, tree, shape, load, taps, step, origin, out)
+        if self.contacts:
+            signals = np.concatenate([signals, self.layout.contact_rows.levers(q)])
+        decimate(c, s, dq, ddq, root, torque, signals, tree, shape, load, taps, step, origin, out)
+
+    def _root(self, base: Array | None, length: int) -> Array:
+        """The motion of the root (9, T), or (0, T) where the base is fixed."""
+        if not self.tree.free:
+            return np.zeros((0, length))
+        if base is None:
+            rest = np.concatenate([np.zeros(6), -self.tree.gravity])
+            return np.repeat(rest[:, None], length, axis=1)
+        if base.shape != (9, length):
+            raise ParameterError(f"base has shape {base.T.shape}, expected ({length}, 9)")
+        return np.ascontiguousarray(base)
 
     def link_motion(self, link: int, q: Array, dq: Array, ddq: Array) -> Array:
         """How a link moves at T samples (n, T): angular velocity [rad/s], angular acceleration [rad/s2] and the
@@ -159,11 +216,21 @@ class Regressor:
         pairs, starts = layout.pairs
         terms, weights = layout.terms
         load = np.zeros(len(self.names) + 1)
+        bodies = 10 * len(self.links)
         if self.prior is not None:
-            load[: 10 * len(tree)] = self.prior[: 10 * len(tree)]  # what links weigh, not what drives add
+            load[:bodies] = self.prior[:bodies]  # what links weigh, not what drives add
+        fixed = np.zeros((len(self.parts), 3, 12))
+        for k, part in enumerate(self.parts):
+            fixed[k, 0] = np.concatenate([part.place[:3, :3].ravel(), part.place[:3, 3]])
+        chain = (
+            np.concatenate([tree.parents, np.array([part.link for part in self.parts], dtype=np.int64)]),
+            np.concatenate([tree.coefficients, fixed]),
+            np.concatenate([tree.screws, np.zeros((len(self.parts), 6))]),
+            tree.gravity,
+        )
         return (
-            (tree.parents, tree.coefficients, tree.screws, tree.gravity),
-            (pairs, starts, terms, weights, layout.row_starts),
+            chain,
+            (pairs, starts, layout.roots, layout.cut_screws, terms, weights, layout.row_starts),
             load[layout.parameters],
         )
 

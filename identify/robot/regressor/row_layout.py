@@ -9,31 +9,101 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
-from heft.identify.robot.regressor.drives import Drives
+from heft.identify.robot.regressor.contact_rows import ContactRows
+from heft.identify.robot.regressor.cut import AXES, Contact, Cut, Part
+from heft.identify.robot.regressor.drives import Column, Drives
 from heft.identify.robot.regressor.tree import Tree
 
 __all__ = ["RowLayout"]
 
 Ints = NDArray[np.int64]
+OWN, CARRIED, GIVEN, FROM_BASE = range(4)  # where a pair's screw comes from, see `pairs`
 
 
 @dataclass(frozen=True, eq=False)
 class RowLayout:
-    """The rows of all joints of one sample side by side, without the structural zeros: C columns.
+    """The rows of one sample side by side, without the structural zeros: C columns.
 
-    Joint j's part, `row(j)`, has the ten columns of each link it moves, its drive columns, and its torque as
-    the last; `parameters` gives each column's place among the p parameters (p itself for the torque).
+    First the n joints' rows, then six for every cut. Row j's part, `row(j)`, has the ten columns of each body that it
+    moves, its drive columns or biases, and what was measured (torque, force) as the last; `parameters` gives each
+    column's place among the p parameters (p itself for what was measured).
+
+    contacts   where wrenches act from outside
+    torques_measured   joints' rows have columns, else only a place for what was measured
+    parts      bodies beside the tree's links and a free root, each fixed to a link
     """
 
     names: tuple[str, ...]
     tree: Tree
     drives: Drives
+    cuts: tuple[Cut, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+    parts: tuple[Part, ...] = ()
+    torques_measured: bool = True
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """Joints, then the six numbers of each cut."""
+        return self.drives.joints + tuple(name for cut in self.cuts for name in cut.rows)
+
+    @cached_property
+    def count(self) -> int:
+        """Rows of a sample."""
+        return len(self.tree) + 6 * len(self.cuts)
+
+    @cached_property
+    def frames(self) -> tuple[int, ...]:
+        """The frame of the kernel that each body moves with: the tree's links, then parts; -1: a free root."""
+        n = len(self.tree)
+        return (*range(n), *((-1,) if self.tree.free else ()), *range(n, n + len(self.parts)))
+
+    def _support(self, frame: int) -> tuple[int, ...]:
+        """The joints that move a frame of the kernel."""
+        n = len(self.tree)
+        return self.tree.support(frame if frame < n else self.parts[frame - n].link)
+
+    @cached_property
+    def bodies(self) -> tuple[tuple[int, ...], ...]:
+        """The bodies of each row in order."""
+        if not self.torques_measured:
+            moved: list[tuple[int, ...]] = [()] * len(self.tree)
+        else:
+            moved = [
+                tuple(b for b, frame in enumerate(self.frames) if frame >= 0 and j in self._support(frame))
+                for j in range(len(self.tree))
+            ]
+        return (*moved, *(tuple(sorted(cut.bodies)) for cut in self.cuts for _ in AXES))
+
+    @cached_property
+    def contact_rows(self) -> ContactRows:
+        """What the contacts add to rows."""
+        n = len(self.tree)
+        summed = [n + 6 * k for k, cut in enumerate(self.cuts) if cut.summed]
+        return ContactRows(self.tree, self.contacts, summed[0] if summed else None)
+
+    @cached_property
+    def added(self) -> tuple[tuple[Column, ...], ...]:
+        """Columns of each row beside those of bodies: drives, and biases of sensors (signal 0 is one at all times)."""
+        n, first = len(self.tree), self.drives.signal_count
+        own: list[tuple[Column, ...]] = [
+            self.drives.columns(j) if self.torques_measured else () for j in range(n)
+        ]
+        for cut in self.cuts:
+            own += [(Column(name, 0),) for name in cut.offsets] if cut.offset else [()] * 6
+        biases = [
+            self.contact_rows.biases(row, first) if row >= n or self.torques_measured else ()
+            for row in range(len(own))
+        ]
+        return tuple(
+            (*columns, *(Column(name, signal) for name, signal in more))
+            for columns, more in zip(own, biases, strict=True)
+        )
 
     @cached_property
     def row_starts(self) -> Ints:
-        """First column of each joint's part, and C at the end, shape (n + 1,)."""
+        """First column of each row's part, and C at the end, shape (rows + 1,)."""
         widths = [
-            10 * len(self.tree.subtree(j)) + len(self.drives.columns(j)) + 1 for j in range(len(self.tree))
+            10 * len(bodies) + len(more) + 1 for bodies, more in zip(self.bodies, self.added, strict=True)
         ]
         return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
 
@@ -42,52 +112,106 @@ class RowLayout:
         """C."""
         return int(self.row_starts[-1])
 
-    def row(self, joint: int) -> slice:
-        """Columns of one joint's part."""
-        return slice(int(self.row_starts[joint]), int(self.row_starts[joint + 1]))
+    def row(self, row: int) -> slice:
+        """Columns of one row's part."""
+        return slice(int(self.row_starts[row]), int(self.row_starts[row + 1]))
 
     @cached_property
     def parameters(self) -> Ints:
-        """Index among the parameters of each column, shape (C,); p for torque columns."""
+        """Index among the parameters of each column, shape (C,); p for what was measured."""
         index = {name: i for i, name in enumerate(self.names)}
         indices: list[int] = []
-        for j in range(len(self.tree)):
-            indices += [10 * i + k for i in self.tree.subtree(j) for k in range(10)]
-            indices += [index[column.parameter] for column in self.drives.columns(j)]
+        for bodies, added in zip(self.bodies, self.added, strict=True):
+            indices += [10 * b + k for b in bodies for k in range(10)]
+            indices += [index[column.parameter] for column in added]
             indices.append(len(self.names))
         return np.array(indices, dtype=np.int64)
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
-        """(link, joint that moves it), link by link from the base outwards, and the links' first pairs.
+        """(frame, row that it is part of), frame by frame from the base outwards, and the frames' first pairs.
 
-        Pair columns: joint, pair of the parent link with the same joint (-1: the link's own joint), first
-        column of the link in the joint's part. Shapes (P, 3) and (n + 1,).
+        Pair columns: kind, source, first column of the frame's body in the row (-1: only passed on). The screw is the
+        link's joint's (OWN), that of pair `source` of the parent frame (CARRIED), the cut's screw `source` (GIVEN), or
+        that one carried from the base (FROM_BASE). Shapes (P, 3), (frames + 1,).
         """
         pairs: list[tuple[int, int, int]] = []
         place: dict[tuple[int, int], int] = {}
-        starts = [0]
-        for i in range(len(self.tree)):
-            for j in self.tree.support(i):
-                parent = place.get((int(self.tree.parents[i]), j), -1)
-                column = int(self.row_starts[j]) + 10 * self.tree.subtree(j).index(i)
+        starts, n = [0], len(self.tree)
+        for i in range(n + len(self.parts)):
+            parent = int(self.tree.parents[i]) if i < n else self.parts[i - n].link
+            for j in self._support(i) if self.torques_measured else ():
+                kind, source = (CARRIED, place[parent, j]) if (parent, j) in place else (OWN, -1)
                 place[i, j] = len(pairs)
-                pairs.append((j, parent, column))
+                pairs.append((kind, source, self._column(i, j)))
+            for k, cut in enumerate(self.cuts):
+                if cut.link >= 0 and cut.link not in self._support(i):
+                    continue
+                for r in range(6):
+                    row, constant = n + 6 * k + r, 6 * k + r
+                    if cut.link == i:
+                        kind, source = GIVEN, constant
+                    elif (parent, row) in place:
+                        kind, source = CARRIED, place[parent, row]
+                    else:
+                        kind, source = FROM_BASE, constant
+                    place[i, row] = len(pairs)
+                    pairs.append((kind, source, self._column(i, row)))
             starts.append(len(pairs))
-        return np.array(pairs, dtype=np.int64), np.array(starts, dtype=np.int64)
+        return np.array(pairs, dtype=np.int64).reshape(-1, 3), np.array(starts, dtype=np.int64)
+
+    def _column(self, frame: int, row: int) -> int:
+        """First column in a row of the body that moves with a frame; -1 where it is not beyond."""
+        body = self.frames.index(frame)
+        bodies = self.bodies[row]
+        return int(self.row_starts[row]) + 10 * bodies.index(body) if body in bodies else -1
+
+    @cached_property
+    def roots(self) -> Ints:
+        """Rows of cuts at the base that a free root is part of: (screw, first column), shape (K, 2)."""
+        n, root = len(self.tree), len(self.tree)
+        found = [
+            (6 * k + r, int(self.row_starts[n + 6 * k + r]) + 10 * self.bodies[n + 6 * k].index(root))
+            for k, cut in enumerate(self.cuts)
+            if self.tree.free and cut.link < 0 and root in cut.bodies
+            for r in range(6)
+        ]
+        return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def cut_screws(self) -> Array:
+        """The screws of all cuts' rows, shape (6 cuts, 6)."""
+        return frozen(np.concatenate([np.zeros((0, 6)), *(cut.screws for cut in self.cuts)]))
 
     @cached_property
     def terms(self) -> tuple[Ints, Array]:
-        """Drive columns: (column, signal, joint whose load it follows or -1), shape (D, 3); weights (D,)."""
+        """Drive and bias columns: (column, signal, joint whose load it follows or -1), shape (D, 3); weights (D,)."""
         places, weights = [], []
-        for j in range(len(self.tree)):
-            first = int(self.row_starts[j]) + 10 * len(self.tree.subtree(j))
-            for k, column in enumerate(self.drives.columns(j)):
+        for j, (bodies, added) in enumerate(zip(self.bodies, self.added, strict=True)):
+            first = int(self.row_starts[j]) + 10 * len(bodies)
+            for k, column in enumerate(added):
                 places.append((first + k, column.signal, j if column.by_load else -1))
                 weights.append(column.weight)
         return np.array(places, dtype=np.int64).reshape(-1, 3), frozen(weights)
 
     @cached_property
     def torques(self) -> Ints:
-        """The torque columns, shape (n,)."""
+        """The columns of what was measured, shape (rows,)."""
         return self.row_starts[1:] - 1
+
+    def measured(self, torque: Array | None, wrenches: dict[str, Array], q: Array) -> Array:
+        """What was measured of each row at positions q (n, T), shape (rows, T).
+
+        torque     of the joints (n, T), or None: not measured
+        wrenches   by the name of a cut or contact, (6, T) each
+        """
+        n = len(self.tree)
+        out = np.zeros((self.count, q.shape[1]))
+        if torque is not None:
+            out[:n] = torque
+        for k, cut in enumerate(self.cuts):
+            if not cut.summed:
+                out[n + 6 * k : n + 6 * k + 6] = wrenches[cut.name]
+        if self.contacts:
+            self.contact_rows.add(wrenches, self.contact_rows.levers(q), out)
+        return out

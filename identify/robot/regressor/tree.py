@@ -39,12 +39,13 @@ class Tree:
 
         pose of link i in its parent = A_i J_i(q_i) B_i
 
-    parents          index of the parent link, -1 for the fixed base, shape (n,)
+    parents          index of the parent link, -1 for the base, shape (n,)
     joint_in_parent  A: the joint's frame in the parent link's frame (or the base's), shape (n, 4, 4)
     link_in_joint    B: the link's frame in the joint's moved frame, shape (n, 4, 4)
     axis             unit vector in the joint's frame, shape (n, 3)
     prismatic        J is a translation [m] along the axis, else a rotation [rad] about it, shape (n,)
-    gravity          in the base frame [m/s2], shape (3,)
+    gravity          in the world [m/s2], which is the base's frame where the base is fixed, shape (3,)
+    free             the base is a link of its own that moves freely (the root), else it stands still
     """
 
     parents: NDArray[np.int64]
@@ -53,6 +54,7 @@ class Tree:
     axis: Array
     prismatic: NDArray[np.bool_]
     gravity: Array
+    free: bool = False
 
     def __post_init__(self) -> None:
         n = len(self.parents)
@@ -143,14 +145,30 @@ class Tree:
             poses[i] = local if parent < 0 else poses[parent] @ local
         return poses
 
+    def link_pose(self, link: int, q: Array) -> tuple[Array, Array]:
+        """Rotation (T, 3, 3) and position [m] (T, 3) of a link in the base's frame, at positions q (n, T).
+
+        -1 is the base itself.
+        """
+        rotation, position = np.broadcast_to(np.eye(3), (q.shape[1], 3, 3)), np.zeros((q.shape[1], 3))
+        for i in self.support(link):
+            c, s = (q[i], np.zeros_like(q[i])) if self.prismatic[i] else (np.cos(q[i]), np.sin(q[i]))
+            K = self.coefficients[i]
+            flat = K[0] + c[:, None] * K[1] + s[:, None] * K[2]
+            position = position + (rotation @ flat[:, 9:, None])[:, :, 0]
+            rotation = rotation @ flat[:, :9].reshape(-1, 3, 3)
+        return rotation, position
+
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {
+        arrays = {
             name: getattr(self, name).tolist()
             for name in ("parents", "joint_in_parent", "link_in_joint", "axis", "prismatic", "gravity")
         }
+        return {**arrays, **({"free": True} if self.free else {})}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
-        return cls(**{name: np.array(value) for name, value in data.items()})
+        arrays = {name: np.array(value) for name, value in data.items() if name != "free"}
+        return cls(**arrays, free=bool(data.get("free", False)))

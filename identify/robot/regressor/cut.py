@@ -1,0 +1,90 @@
+"""A cut through a robot: the wrench that is passed on there, as six rows of the regression.
+
+All bodies beyond the cut move as the wrench at the cut makes them: with (w, l) a unit screw at the cut, the row of that
+screw is the sum over the bodies of their part of its generalised force, exactly as a joint's row is (see `kernel`). Six
+unit screws along and about the axes of a frame give the six numbers of a wrench in it (000, Eq. 33).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.pseudo_inertia import skew
+
+__all__ = ["AXES", "BASE", "Contact", "Cut", "Part", "wrench_transform"]
+
+#: The six numbers of a wrench: force before torque.
+AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+#: Name of the cut that all of a robot lies beyond.
+BASE = "base"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A body that is fixed to a link and identified apart from it: its frame's pose there (4, 4)."""
+
+    link: int
+    place: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Where a measured wrench acts on the robot from outside: `place` (4, 4) in the frame of `link` (-1: the base)."""
+
+    name: str
+    link: int
+    place: Array
+
+    @property
+    def offsets(self) -> tuple[str, ...]:
+        """Names of its biases."""
+        return tuple(f"{self.name}.{axis}.offset" for axis in AXES)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Six rows: the wrench on all `bodies` beyond a frame, in its axes and about its origin.
+
+    link      whose frame `place` (4, 4) is given in; -1: the base
+    bodies    places among the robot's links of all that lies beyond
+    offset    whether each row has a constant of its own: the bias of the sensor
+    summed    the rows are the sum of what acts at all contacts, and not what one sensor measures
+    """
+
+    name: str
+    link: int
+    place: Array
+    bodies: tuple[int, ...]
+    offset: bool = True
+    summed: bool = False
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the six rows."""
+        return tuple(f"{self.name}.{axis}" for axis in AXES)
+
+    @property
+    def screws(self) -> Array:
+        """The unit screws (angular, linear) of the six rows in the link's frame, shape (6, 6)."""
+        rotation, position = self.place[:3, :3], self.place[:3, 3]
+        screws = np.zeros((6, 6))
+        screws[:3, 3:] = rotation.T
+        screws[3:, :3] = rotation.T
+        screws[3:, 3:] = np.cross(position, rotation.T)
+        return screws
+
+    @property
+    def offsets(self) -> tuple[str, ...]:
+        """Names of the biases."""
+        return tuple(f"{row}.offset" for row in self.rows) if self.offset else ()
+
+
+def wrench_transform(rotation: Array, position: Array) -> Array:
+    """X, shape (..., 6, 6): a wrench in a frame with this pose (..., 3, 3), (..., 3), as one in the outer frame."""
+    X = np.zeros((*rotation.shape[:-2], 6, 6))
+    X[..., :3, :3] = X[..., 3:, 3:] = rotation
+    X[..., 3:, :3] = skew(position) @ rotation
+    return X
