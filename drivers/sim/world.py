@@ -251,10 +251,7 @@ class World(Plant):
 def _posture(robot: SimRobot, given: tuple[float, ...] | None) -> NDArray[np.float64]:
     if given is None:
         return np.array(
-            [
-                0.0 if j.position[0] < 0.0 < j.position[1] else float(np.mean(j.position))
-                for j in robot.joints
-            ]
+            [0.0 if j.position[0] < 0.0 < j.position[1] else float(np.mean(j.position)) for j in robot.joints]
         )
     if len(given) != len(robot.joints):
         raise OptionError(
