@@ -27,7 +27,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pyproject.toml",
         "acme_heft/__init__.py",
         "acme_heft/driver.py",
-        "tests/test_scale.py",
+        "test_scale.py",
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -41,7 +41,7 @@ def test_it_is_listed_emulated_and_passes_the_suite(
     environment = new_environment(Path(sys.executable), str(package), extra="[testing]")
     kinds = json.loads(environment.run("heft", "devices", "list", "--json").stdout)["kinds"]
     assert kinds["acme_scale"] == {"transport": "serial", "yields": "force [N]", "emulator": True}
-    said = environment.run("pytest", "-q", "-p", "no:cacheprovider", str(package / "tests")).stdout
+    said = environment.run("pytest", "-q", "-p", "no:cacheprovider", str(package / "test_scale.py")).stdout
     assert re.search(r"1[0-9] passed", said), said
     heft = str(environment.folder / "bin" / "heft")
     with subprocess.Popen(
