@@ -12,6 +12,8 @@ has one) to its Block in hand, of which up to 5 ms are the gathering of blocks (
 *Inside*: driver and emulator in this process, on python-can's `virtual` bus or a pseudo-terminal, which must lose
 nothing; core is that of both.
 
+*Host*: how late this host wakes a program that does nothing else, just before the live runs: no driver can be better.
+
 Skipped are cycles that this host came too late for: nothing was asked, so nothing is lost.
 
 A kind is added to LIVE by what its driver needs besides the endpoint, and to MAKING by a function that measures it.
@@ -299,6 +301,29 @@ async def _listen(driver: Driver, seconds: float) -> Measured:
     return Measured(n, n / elapsed, counters.lost, counters.skipped, used / elapsed, p50, p99)
 
 
+async def _wake_ups(period_s: float, seconds: float) -> tuple[int, int, float]:
+    """Wake-ups on a grid: how many, how many of them late by half a period, and the latest one [s]."""
+    clock, late = RealClock(), []
+    begin_ns, number = clock.now_ns(), round(seconds / period_s)
+    with ahead_of_others():
+        for k in range(1, number + 1):
+            due_ns = begin_ns + round(k * period_s * 1e9)
+            await clock.sleep_until(due_ns)
+            late.append((clock.now_ns() - due_ns) * 1e-9)
+    return number, sum(x > 0.5 * period_s for x in late), max(late)
+
+
+def report_host() -> None:
+    """Print how late this host wakes a program that does nothing: what no driver can be better than."""
+    for rate_hz in (200.0, 1000.0):
+        number, late, worst_s = asyncio.run(_wake_ups(1.0 / rate_hz, 5.0))
+        print(
+            f"host            of {number} wake-ups at {rate_hz:g} Hz {late} came late by half a period, the worst by "
+            f"{1e3 * worst_s:.1f} ms",
+            flush=True,
+        )
+
+
 def report_making(kinds: Collection[str]) -> bool:
     """Print the table; is every bound kept?"""
     print(f"{'making':28}{'per second':>14}{'needed':>12}{'ratio':>8}")
@@ -349,6 +374,7 @@ def main() -> int:
     if "making" in parts:
         kept &= report_making(kinds)
     if "live" in parts:
+        report_host()
         runs = [(k, LIVE[k].lost, CORE, partial(measure, k, LIVE[k], seconds(k))) for k in LIVE if k in kinds]
         kept &= report_measured("live", runs)
     if "inside" in parts:

@@ -194,6 +194,10 @@ class Plant(ABC):
         if isinstance(fault, DriveFault):
             self.schedule(fault.at_s, lambda: self._trip(fault))
 
+    def heal(self) -> None:
+        """All faults are over."""
+        self._faults.clear()
+
     def _trip(self, fault: DriveFault) -> None:
         for mover, _ in self._movers:
             if mover.name == fault.device:

@@ -1,309 +1,37 @@
-"""One suite for all drivers: each is run against its emulator."""
+"""The suite of `heft.testing` for every kind of ours."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import aclosing
-from typing import Any
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
 
-import numpy as np
 import pytest
 
-from heft.daq.stamps.ticks import Unwrapper
-from heft.drivers.block import Block, Validity
-from heft.drivers.driver import Actuator, Driver
-from heft.drivers.emulators.wires.can_wire import CanWire
-from heft.drivers.emulators.wires.wire_faults import BusOff, Status, Truncate
-from heft.drivers.errors import ConnectError, DeviceLost
-from heft.drivers.plant.faults import Burst, Corrupt, Drop, Duplicate, Late, Saturate, Silence, Stuck
-from heft.drivers.stream import Role
+from heft.drivers.registry import KINDS
+from heft.testing import DriverSuite
 
 
-def numbers(blocks: list[Block]) -> np.ndarray[Any, Any]:
-    return np.concatenate([np.arange(b.sequence, b.next_sequence) for b in blocks])
+def _cases() -> ModuleType:
+    """`cases.py` beside this file; tests are no package."""
+    spec = importlib.util.spec_from_file_location("driver_cases", Path(__file__).with_name("cases.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["driver_cases"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
-def stacked(blocks: list[Block], what: str) -> np.ndarray[Any, Any]:
-    return np.concatenate([getattr(b, what) for b in blocks])
+CASES = _cases().CASES
+#: Packages without which a kind is not there.
+NEEDS = {"ros2": "cyclonedds"}
 
-
-def assert_nothing_twice(blocks: list[Block]) -> None:
-    """Numbers and times only go on; a counter never repeats."""
-    assert (np.diff(numbers(blocks)) > 0).all()
-    assert (np.diff(stacked(blocks, "host_ns")) >= 0).all()
-    if blocks[0].ticks is not None:
-        assert (np.diff(stacked(blocks, "ticks")) != 0).all()
-
-
-async def test_connects_identifies_and_streams_in_si_units(stand, case, take):
-    async with stand() as bench, bench.driver() as driver:
-        identity = driver.identity
-        assert identity.vendor
-        assert identity.model
-        taken = await take(driver, case.samples)
-        for stream in driver.streams:
-            blocks = taken[stream.name]
-            assert blocks, stream.name
-            assert all(b.stream is stream for b in blocks)
-            gaps = int((np.diff(numbers(blocks)) - 1).sum())
-            accounted = driver.counters.lost + driver.counters.skipped  # a busy host may be too late for some
-            assert gaps <= accounted, "a gap without a loss"
-            assert_nothing_twice(blocks)
-            assert (stacked(blocks, "validity") == Validity.OK).all()
-        first = taken[driver.streams[0].name]
-        for block in first:
-            error = np.abs(block.si - case.truth(bench.plant, block))
-            assert (error <= np.array(case.within)).all(), error.max(axis=0)
-        counters = driver.counters
-        counted = [blocks for stream, blocks in taken.items() if stream not in case.derived]
-        assert counters.received == sum(len(block) for blocks in counted for block in blocks)
-        assert counters.lost <= counters.skipped
-        assert (counters.corrupt, counters.duplicate) == (0, 0)
-        assert counters.late == 0
-
-
-async def test_what_moves_tells_the_setpoints_in_force_of_every_axis(stand, case):
-    async with stand() as bench:
-        driver = bench.elsewhere()
-        if isinstance(driver, Actuator):
-            [played] = [stream for stream in driver.streams if stream.role is Role.PLAYED]
-            assert [played.columns[i].of for i in played.indices("position")] == list(driver.axes)
-
-
-async def test_a_second_stream_shows_nothing_of_the_first(stand, case, take):
-    async with stand() as bench, bench.driver() as driver:
-        first = (await take(driver, 5))[driver.streams[0].name]
-        stopped_ns = bench.clock.now_ns()
-        await driver.stop()  # twice is no harm
-        await bench.sleep(0.05)
-        second = (await take(driver, 5))[driver.streams[0].name]
-        assert (stacked(second, "host_ns") > stopped_ns + 20_000_000).all(), "an old value came again"
-        assert_nothing_twice(first + second)
-
-
-async def test_clock_is_unwrapped_through_its_wrap(stand, case, take):
-    if case.wrap is None:
-        pytest.skip("has no clock")
-    async with stand(counter=case.wrap) as bench, bench.driver() as driver:
-        stream = driver.streams[0]
-        blocks = (await take(driver, case.samples))[stream.name]
-    ticks = stacked(blocks, "ticks")
-    assert (np.diff(ticks) < 0).sum() == 1, "the counter did not wrap"
-    out = Unwrapper.of(stream).unwrap(numbers(blocks), ticks)
-    assert not out.jumps
-    assert out.ticks[-1] >= 1 << stream.tick_bits
-    rate = (out.ticks[-1] - out.ticks[0]) / (len(ticks) - 1) * stream.rate_hz
-    assert rate == pytest.approx(stream.tick_hz, rel=1e-3)
-
-
-async def test_what_is_lost_on_the_wire_is_a_gap_and_counted(stand, case, take):
-    async with stand() as bench, bench.driver(**case.patient) as driver:
-        stream, counters, whole = driver.streams[0].name, driver.counters, []
-        for fault in (Drop, Burst, Corrupt, Truncate):
-            lost, corrupt = counters.lost, counters.corrupt
-            bench.inject(fault, rate=0.35, **({"length": 3} if fault is Burst else {}))
-            blocks = (await take(driver, case.samples // 4 + 4))[stream]
-            bench.heal()
-            missing = np.diff(numbers(blocks)) - 1
-            assert counters.lost - lost >= missing.sum() > 0, f"{fault.__name__}: no gap, or not counted"
-            assert counters.corrupt > corrupt or fault is not Corrupt or not case.checks
-            whole += blocks
-    assert_nothing_twice(whole)
-
-
-async def test_what_comes_twice_or_late_is_not_yielded_again(stand, case, take):
-    async with stand() as bench, bench.driver() as driver:
-        bench.inject(Duplicate, rate=0.3)
-        blocks = (await take(driver, case.samples // 2))[driver.streams[0].name]
-        assert_nothing_twice(blocks)
-        if case.counts:
-            assert driver.counters.duplicate > 0
-            assert driver.counters.lost <= driver.counters.skipped
-        bench.inject(Late, delay_s=0.02, duration_s=0.05)
-        blocks += (await take(driver, 10))[driver.streams[0].name]
-        assert_nothing_twice(blocks)
-
-
-async def test_a_device_that_has_stopped_measuring_yields_nothing_as_new(stand, case):
-    """Its counter stands still: what it repeats is flagged, or left out and counted until it counts as lost."""
-    if case.wrap is None:
-        pytest.skip("has no clock")
-    async with stand() as bench, bench.driver(timeout_s=0.2) as driver:
-        blocks: list[Block] = []
-
-        async def read() -> None:
-            async for block in driver:
-                if block.stream is not driver.streams[0]:
-                    continue
-                blocks.append(block)
-                if len(blocks) == 3:
-                    bench.inject(Stuck)
-                if (block.validity == Validity.STALE).all():
-                    await driver.stop()
-
-        try:
-            await read()
-        except DeviceLost:
-            assert driver.counters.duplicate > 0
-        good = (stacked(blocks, "validity") == Validity.OK).all(axis=1)
-        assert (np.diff(stacked(blocks, "ticks")[good]) != 0).all(), "an old value came as a new one"
-
-
-async def test_silence_is_a_lost_device_that_can_be_entered_anew(stand, case, take):
-    async with stand() as bench:
-        driver = bench.driver(timeout_s=0.1)
-        async with driver:
-            before: list[Block] = []
-
-            async def read() -> None:
-                async for block in driver:
-                    if block.stream is driver.streams[0]:
-                        before.append(block)
-                    if len(before) == 3:
-                        bench.inject(Silence, duration_s=0.4)
-
-            with pytest.raises(DeviceLost, match=r"^device: .* silent for more than 0.1 s .*check"):
-                await read()
-        await bench.sleep(0.4)
-        async with driver:
-            after = (await take(driver, 3))[driver.streams[0].name]
-        assert_nothing_twice(before + after)
-
-
-async def test_reconnects_when_asked_to(stand, case, take):
-    async with stand() as bench, bench.driver(timeout_s=0.1, reconnect_s=5.0) as driver:
-        stream = driver.streams[0].name
-        blocks: list[Block] = []
-        async for block in driver:
-            if block.stream.name != stream:
-                continue
-            blocks.append(block)
-            if len(blocks) == 3:
-                bench.inject(Silence, duration_s=0.3)
-            seen = (np.diff(numbers(blocks)) > 1).any()  # on a busy host, after what had come before
-            if (len(blocks) >= 6 and seen) or len(blocks) == 300:
-                await driver.stop()
-        assert_nothing_twice(blocks)
-        gap = np.diff(numbers(blocks)).max() - 1
-        assert gap > 0, "the time of silence is no gap"
-        assert driver.counters.lost >= gap
-
-
-async def test_a_pulled_cable_is_a_lost_device(stand, case):
-    async with stand() as bench, bench.driver() as driver:
-
-        async def read() -> None:
-            async for _ in driver:
-                bench.emulator.wire.unplug()
-
-        with pytest.raises(DeviceLost, match=r"^device: "):
-            await read()
-
-
-async def test_bus_off_is_a_lost_device(stand, case):
-    async with stand() as bench:
-        if not isinstance(bench.emulator.wire, CanWire):
-            pytest.skip("is on no bus")
-        async with bench.driver() as driver:
-
-            async def read() -> None:
-                async for _ in driver:
-                    if not bench.plant.faults("device"):
-                        bench.inject(BusOff)
-
-            with pytest.raises(DeviceLost, match=r"^device: .*the controller is bus-off; check wiring"):
-                await read()
-
-
-async def test_nobody_there_says_what_was_tried_and_what_to_check(stand, case, held):
-    options, says = case.nowhere
-    async with stand() as bench:
-        before = held.now()
-        with pytest.raises(ConnectError, match=f"^device: .*{says}") as caught:
-            await bench.elsewhere(**options).__aenter__()
-        assert "check" in str(caught.value)
-        await held.settles_to(before)
-
-
-async def test_the_wrong_device_is_refused(stand, case, held):
-    if not case.wrong:
-        pytest.skip("tells nothing about itself")
-    for options, says in case.wrong:
-        async with stand(**options) as bench:
-            before = held.now()
-            with pytest.raises(ConnectError, match=f"^device: .*{says}"):
-                await bench.driver().__aenter__()
-            await held.settles_to(before)
-
-
-async def test_trouble_that_the_device_tells_flags_its_values(stand, case, take):
-    async with stand() as bench, bench.driver() as driver:
-        stream = driver.streams[0].name
-        if case.bits is not None:
-            bench.inject(Status, bits=case.bits, duration_s=0.15)
-            blocks = (await take(driver, 3))[stream]
-            assert (blocks[-1].validity != Validity.OK).all()
-            assert np.isnan(blocks[-1].si).all()
-            await bench.sleep(0.15)
-        if case.saturates:
-            bench.inject(Saturate, column=2)
-            blocks = (await take(driver, 3))[stream]
-            assert blocks[-1].validity[-1, 2] == Validity.SATURATED
-
-
-class Interrupted:
-    """A coroutine whose task is cancelled when it waits for the n-th time."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, None], n: int) -> None:
-        self._coroutine = coroutine
-        self._left = n
-        self.happened = False
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        steps = self._coroutine.__await__()
-        try:
-            waiting = next(steps)
-            while True:
-                if self._left == 0:
-                    self.happened = True
-                    task = asyncio.current_task()
-                    assert task is not None
-                    task.cancel()
-                self._left -= 1
-                try:
-                    yield waiting
-                except BaseException as exc:
-                    waiting = steps.throw(exc)
-                else:
-                    waiting = steps.send(None)
-        except StopIteration:
-            return
-
-    async def run(self) -> None:
-        await self
-
-
-async def work(make: Callable[[], Driver]) -> None:
-    async with make() as driver, aclosing(driver.__aiter__()) as blocks:
-        async for block in blocks:
-            if block.next_sequence > 1:
-                break
-
-
-async def test_cancellation_at_every_await_leaves_no_task_and_no_open_port(stand, case, held):
-    async with stand() as bench:
-        await work(bench.driver)
-        await asyncio.sleep(0.05)  # the emulator may need a moment to hang up
-        before = held.now()
-        for n in (*range(16), *range(16, 200, 7)):
-            attempt = Interrupted(work(bench.driver), n)
-            task = asyncio.create_task(attempt.run(), name=f"attempt {n}")
-            await asyncio.wait([task])
-            assert task.cancelled() == attempt.happened
-            if not task.cancelled():
-                task.result()
-            await held.settles_to(before, f"cancelled at await {n}")
-            if not attempt.happened:
-                return
-        raise AssertionError("more awaits than expected")
+for name, kind in KINDS.items():
+    if kind.simulated or not kind.driver.startswith("heft."):
+        continue
+    suite = type(f"Test_{name}", (DriverSuite,), {"kind": name, "case": CASES[name], "__module__": __name__})
+    missing = name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None
+    globals()[suite.__name__] = pytest.mark.skipif(missing, reason=f"{NEEDS.get(name)} is missing")(suite)
+del suite, DriverSuite

@@ -1,5 +1,6 @@
 """Every kind of device is on a page, and every page says the same things in the same order."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,11 @@ def test_page_has_its_sections(page):
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if not kind.simulated])
 def test_every_kind_has_a_page(name):
     assert name in PAGES or any(f"`{name}`" in (FOLDER / f"{page}.md").read_text() for page in PAGES)
+
+
+def test_tests_that_the_list_of_findings_names_are_there():
+    named = set(re.findall(r"`(test_\w+)`", (FOLDER / "README.md").read_text()))
+    tests = Path(__file__).parents[2].rglob("test_*.py")
+    there = {name for path in tests for name in re.findall(r"def (test_\w+)", path.read_text())}
+    assert named
+    assert named <= there

@@ -90,6 +90,19 @@ async def test_bota_that_says_nothing(emulated, driver, bench):
             await driver("bota_serial", sensor, port="x", configure=False, boot_s=0.1).__aenter__()
 
 
+async def test_an_older_rokubi_is_named(emulated, driver, monkeypatch):
+    """It sends FF FA FA FF, and 22 bytes more."""
+    async with emulated("bota_serial", boot_s=0.0, runs=True) as sensor:
+        send = sensor.wire.send
+
+        async def old(item: bytes, to: object = None, *, at: float | None = None) -> None:
+            await send(b"\xff\xfa\xfa\xff" + bytes(22), to, at=at)
+
+        monkeypatch.setattr(sensor.wire, "send", old)
+        with pytest.raises(ConnectError, match=r"this is an older Rokubi, which sends frames of 26 bytes"):
+            await driver("bota_serial", sensor, port="x", configure=False, boot_s=0.1).__aenter__()
+
+
 # -- AMT21 -------------------------------------------------------------------------------------------------------------
 
 

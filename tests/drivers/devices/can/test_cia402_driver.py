@@ -180,3 +180,9 @@ async def test_sync_heartbeat_and_setpoints_on_the_bus(stand):
     assert setpoint.data[6] == 8  # cyclic synchronous position
     beats = [frame.host_ns for frame in heard if frame.id == 0x77F]
     assert max(np.diff(beats)) < 0.5e9
+
+
+async def test_nodes_are_told_the_period_of_sync(stand):
+    async with stand() as bench:
+        period_us = round(1e6 / bench.arm.options.rate_hz)
+        assert [drive.node.objects[0x1006, 0] for drive in bench.emulator.drives] == [period_us] * 2

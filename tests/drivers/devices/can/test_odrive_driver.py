@@ -39,6 +39,16 @@ async def test_nothing_is_sent_to_an_axis_before_it_is_armed(stand):
         assert [axis.fed for axis in axes] == fed
 
 
+async def test_the_mode_is_told_once_for_each_axis(stand):
+    """Firmware 0.5 sets its setpoint anew whenever it is told."""
+    async with stand() as bench, CanLink("bystander", bench.clock, bench.emulator.wire.settings) as link:
+        await bench.arm.arm()
+        await bench.sleep(0.2)
+        told = [frame.id >> 5 for frame in await link.receive() if frame.id & 0x1F == 0x0B]
+        assert len(told) == len(set(told)) == len(bench.arm.axes)
+        await bench.arm.disarm()
+
+
 async def test_ages_tell_how_axes_differ_in_time(stand):
     async with stand({"encoder_rate_ms": 20, "iq_rate_ms": 20}, feedback_hz=50.0) as bench:
         bench.emulator._axes[0].phase, bench.emulator._axes[1].phase = 0.0, 0.5

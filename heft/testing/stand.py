@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pytest
 
 from heft.daq.clock import RealClock
 from heft.drivers import registry
@@ -23,21 +18,9 @@ from heft.drivers.clock import Clock
 from heft.drivers.driver import Context, Driver
 from heft.drivers.emulators.base.emulator import Emulator
 from heft.drivers.plant.bench import Bench
-from heft.drivers.registry import KINDS
+from heft.testing.case import Case
 
-
-def _cases() -> ModuleType:
-    """`cases.py` beside this file; tests are no package."""
-    spec = importlib.util.spec_from_file_location("driver_cases", Path(__file__).with_name("cases.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["driver_cases"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES: Mapping[str, Any] = _cases().CASES
+__all__ = ["Held", "Stand", "stand", "take"]
 
 
 @dataclass
@@ -45,7 +28,7 @@ class Stand:
     """A device on the bench: plant, emulator, and drivers for it as often as needed."""
 
     kind: str
-    case: Any
+    case: Case
     clock: Clock
     plant: Bench
     emulator: Emulator[Any, Any]
@@ -69,41 +52,22 @@ class Stand:
 
     def heal(self) -> None:
         """All faults are over."""
-        self.plant._faults.clear()
+        self.plant.heal()
 
     async def sleep(self, seconds: float) -> None:
         await self.clock.sleep_until(self.clock.now_ns() + round(seconds * 1e9))
 
 
-Make = Callable[..., Any]
-
-
-@pytest.fixture(params=[name for name, kind in KINDS.items() if not kind.simulated])
-def kind(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture
-def case(kind: str) -> Any:
-    return CASES[kind]
-
-
-@pytest.fixture
-def stand(kind: str, case: Any) -> Make:
-    """Puts an emulator on the bench; options besides those of the case."""
-
-    @asynccontextmanager
-    async def make(**options: Any) -> AsyncIterator[Stand]:
-        clock = RealClock()
-        plant = Bench(clock, axes=case.axes, posture=np.array(case.posture), sway_hz=0.02)
-        model = registry.emulator_options(kind)
-        chosen = model.model_validate({**case.emulator, **options})
-        async with registry.create_emulator(kind, "device", chosen, plant) as emulator:
-            await asyncio.sleep(0.01)  # all its tasks have begun
-            yield Stand(kind, case, clock, plant, emulator)
-
-    return make
+@asynccontextmanager
+async def stand(kind: str, case: Case, **options: Any) -> AsyncIterator[Stand]:
+    """Put an emulator on the bench; options besides those of the case."""
+    clock = RealClock()
+    plant = Bench(clock, axes=case.axes, posture=np.array(case.posture), sway_hz=0.02)
+    model = registry.emulator_options(kind)
+    chosen = model.model_validate({**case.emulator, **options})
+    async with registry.create_emulator(kind, "device", chosen, plant) as emulator:
+        await asyncio.sleep(0.01)  # all its tasks have begun
+        yield Stand(kind, case, clock, plant, emulator)
 
 
 @dataclass(frozen=True)
@@ -134,11 +98,6 @@ class Held:
         assert after.tasks == before.tasks, when
 
 
-@pytest.fixture
-def held() -> type[Held]:
-    return Held
-
-
 async def take(driver: Driver, samples: int) -> dict[str, list[Block]]:
     """Blocks by stream, until the first stream has so many samples; then the driver is stopped."""
     blocks: dict[str, list[Block]] = {stream.name: [] for stream in driver.streams}
@@ -148,8 +107,3 @@ async def take(driver: Driver, samples: int) -> dict[str, list[Block]]:
         if sum(map(len, blocks[first])) >= samples:
             await driver.stop()
     return blocks
-
-
-@pytest.fixture(name="take")
-def take_fixture() -> Callable[[Driver, int], Any]:
-    return take
