@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 __all__ = ["add"]
 
@@ -17,10 +17,20 @@ ACTIONS = {
 }
 
 
+class _ActionParser(argparse.ArgumentParser):
+    """Describes its action when it is first asked to parse: the modules of the others are not loaded."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        action = self.prog.rpartition(" ")[2]
+        if "run" not in self._defaults:
+            import_module(f"heft.fleet.actions.{action}").add(self)
+        return super().parse_known_args(args, namespace)
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", parser_class=_ActionParser
+    )
     for name, purpose in ACTIONS.items():
-        one = actions.add_parser(name, help=purpose, description=purpose)
-        describe: Callable[[argparse.ArgumentParser], None] = import_module(f"heft.fleet.actions.{name}").add
-        describe(one)
+        actions.add_parser(name, help=purpose, description=purpose)

@@ -120,7 +120,7 @@ def _identified(job: Job, paths: list[Path], digest: str) -> Answer:
     from heft.daq.temporary import temporary_folder
     from heft.identify.fit import identify_recordings
     from heft.identify.fleet.session_facts import SessionFacts
-    from heft.identify.fleet.table import rows_of
+    from heft.identify.fleet.session_rows import rows_of
     from heft.identify.fleet.triangles import KeptTriangles, kept_of
     from heft.identify.result.report import Evidence, write_report
     from heft.identify.robot import Robot

@@ -70,7 +70,7 @@ class Change:
     z: float
 
 
-def threshold(quantities: int, rate: float = 0.5, nights: float = 365.0) -> float:
+def threshold(quantities: int, rate: float = 0.3, nights: float = 365.0) -> float:
     """|z| above which a change is told: `rate` false alarms per arm and year, over so many quantities, are expected."""
     wanted = rate / max(quantities, 1) * 365.0 / max(nights, 1.0)
     return float(np.sqrt(max(2.0 * (LOG_RATE - np.log(wanted)) / SLOPE, 1.0)))

@@ -39,7 +39,7 @@ class DriftOptions:
              drift, however sure
     """
 
-    rate: float = 0.5
+    rate: float = 0.3
     least: float = 0.01
 
 
@@ -218,7 +218,7 @@ def _drifted(report: SeriesReport, change: Change, quantities: int, options: Dri
     """A change as it is told; None where it is too small to matter."""
     series = report.series
     days = (series.time[-1] - series.time[0]) / 86_400e6
-    per_month = 30.0 * (len(series) - 1) / days if days > 0 else 30.0
+    per_month = float(30.0 * (len(series) - 1) / days) if days > 0 else 30.0
     factor = per_month if change.kind == "trend" else 1.0
     lasted = len(series) - change.first
     now = change.size * (lasted if change.kind == "trend" else 1.0)

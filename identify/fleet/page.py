@@ -107,7 +107,7 @@ def _arm(
     longest = max(reports, key=lambda one: len(one.series)).series
     sessions = ", ".join(_session(str(name), link) for name in longest.sessions[-LISTED:])
     return (
-        f'<section class="arm" id="{_anchor(*arm)}"><h2>{text(arm[1])} <small>{text(arm[0])}</small></h2>{said}'
+        f'<section class="fleet-arm" id="{_anchor(*arm)}"><h2>{text(arm[1])} <small>{text(arm[0])}</small></h2>{said}'
         f'{_panels([*first, *friction], changed)}{folded}<p class="fine">last sessions: {sessions}</p></section>'
     )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.fleet.friction import friction_intervals
@@ -188,7 +189,7 @@ class Months:
         found["high"] += (value + half).ravel().tolist()
         found["temperature"] += warmth.ravel().tolist()
 
-    def _temperatures(self, rng: np.random.Generator, night: Array) -> tuple[Array, Array]:
+    def _temperatures(self, rng: np.random.Generator, night: NDArray[np.int64]) -> tuple[Array, Array]:
         """Of the joints, true and measured [K], shape (T, n) each."""
         climate, n = self.climate, len(self.reference.joints)
         hall = 295.0 - climate.season_K * np.cos(2 * np.pi * night / 365.25 + rng.normal(0.0, 0.1))
@@ -197,7 +198,9 @@ class Months:
         kelvin = hall[:, None] + warm + rng.normal(0.0, 0.2, (len(night), n))
         return kelvin, kelvin + rng.normal(0.0, climate.measured_K, kelvin.shape)
 
-    def _extra(self, rng: np.random.Generator, night: Array) -> dict[str, tuple[Array, float, str]]:
+    def _extra(
+        self, rng: np.random.Generator, night: NDArray[np.int64]
+    ) -> dict[str, tuple[Array, float, str]]:
         """Quantities that are no parameters: tracking, loss, clock; values (T,), std, unit."""
         count, nan = len(night), float("nan")
         found: dict[str, tuple[Array, float, str]] = {}
@@ -210,7 +213,12 @@ class Months:
         return found
 
     def _truth(
-        self, arm: str, rng: np.random.Generator, night: Array, kelvin: Array, events: list[PlantedEvent]
+        self,
+        arm: str,
+        rng: np.random.Generator,
+        night: NDArray[np.int64],
+        kelvin: Array,
+        events: list[PlantedEvent],
     ) -> Array:
         """The quantities of the reference as they are each night, shape (T, q)."""
         reference, climate = self.reference, self.climate
@@ -239,7 +247,7 @@ class Months:
     def _happen(
         self,
         event: PlantedEvent,
-        night: Array,
+        night: NDArray[np.int64],
         truth: Array,
         places: dict[str, int],
         rng: np.random.Generator,

@@ -1,0 +1,73 @@
+"""Recordings in an object store: an S3-compatible server on loopback, with the results of the files themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heft.identify.fleet.triangles import KeptTriangles
+from heft.main import main
+
+pytestmark = pytest.mark.usefixtures("one_process")
+
+
+@pytest.fixture
+def bucket(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket with the fleet's recordings; its address."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        store = boto3.client("s3")
+        store.create_bucket(Bucket="cellar")
+        for path in sorted(fleet.rglob("*.mcap")):
+            store.upload_file(str(path), "cellar", f"recordings/{path.relative_to(fleet)}")
+        yield "s3://cellar/recordings"
+        store.close()
+    finally:
+        server.stop()
+        import s3fs
+
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+def test_recordings_in_a_bucket_have_the_results_of_files(
+    bucket: str, fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import fsspec
+
+    remote = ["fleet", "identify", f"{bucket}/arm0/*.mcap", "--out", str(tmp_path / "remote"), "--json"]
+    assert main(remote) == 0
+    assert json.loads(capsys.readouterr().out)["identified"] == 2
+    local = [
+        "fleet",
+        "identify",
+        f"{fleet}/arm0/*.mcap",
+        "--out",
+        str(tmp_path / "local"),
+        "--triangles",
+        "out",
+    ]
+    assert main([*local, "--json"]) == 0
+    capsys.readouterr()
+    for name in ("night0", "night2"):
+        one, other = (tmp_path / place / name / "result.json" for place in ("remote", "local"))
+        assert one.read_bytes() == other.read_bytes()
+    with fsspec.open(f"{bucket}/arm0/night2.triangles.npz") as file:
+        assert KeptTriangles.decoded(file.read()).source == "night2.mcap"
+    assert main(remote) == 0
+    assert json.loads(capsys.readouterr().out)["unchanged"] == 2
+    assert main(["fleet", "identify", "s3://nowhere/x.mcap", "--out", str(tmp_path / "none")]) == 2
