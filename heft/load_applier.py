@@ -41,7 +41,7 @@ class LoadApplier:
     """Tells one controller; use inside `async with`, after the operator has armed the rig.
 
     hand   the bare hand, as soon as it is known; `place`: rotation and position [m] of its frame in the flange's
-    tell   hears what was told, restored or refused, as facts and in words
+    tell   hears what was told, restored or refused, as facts and in words; `now_ns`: the host's clock [ns]
 
     A pick-up that only MQTT tells of changes nothing. When the object is let go, dropped or slips, the controller gets
     back what it held before; one that is still held at the end stays told.
@@ -53,9 +53,11 @@ class LoadApplier:
         hand: Callable[[], Hand | None],
         place: tuple[Array, Array],
         tell: Callable[[dict[str, Any], str], None],
+        now_ns: Callable[[], int],
         rules: LoadRules | None = None,
     ) -> None:
         self._holder, self._hand, self._place, self._tell = holder, hand, place, tell
+        self._now_ns = now_ns
         self._rules = rules or LoadRules()
         self._before: FlangeLoad | None = None  # what the controller held before the first pick-up
         self._told: FlangeLoad | None = None
@@ -183,6 +185,7 @@ class LoadApplier:
             "schema": "heft.applied",
             "version": 1,
             "event": what,
+            "t_ns": self._now_ns(),
             "pickup": pickup.number,
             "device": self._holder.name,
             "load": None if load is None else asdict(load),

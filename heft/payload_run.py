@@ -176,7 +176,7 @@ async def serve_payload(
         host = _host(job, clock, endpoints, report)
         streams = {stream.name: stream for stream in host.streams}
         motions = _motions(job, host, streams, process)
-        applier = _applier(job, host, process)
+        applier = _applier(job, host, process, clock)
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
         prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
         await process.begin(streams, job.hand, prior, job.arm)
@@ -286,7 +286,9 @@ def _updated(pickup: Pickup, motions: WristMotions | None, applier: LoadApplier 
         applier.update(pickup)
 
 
-def _applier(job: PayloadJob, host: Session | Standby, process: PayloadProcess) -> LoadApplier | None:
+def _applier(
+    job: PayloadJob, host: Session | Standby, process: PayloadProcess, clock: HostClock
+) -> LoadApplier | None:
     """Who tells the controller; ConfigError where no device, or more than one, takes a load."""
     if not job.arguments.apply:
         return None
@@ -304,7 +306,7 @@ def _applier(job: PayloadJob, host: Session | Standby, process: PayloadProcess) 
         _notify(words)
 
     place = sensor_in_flange(job.robot) if _by_wrist(job, host) else link_in_flange(job.robot)
-    return LoadApplier(holders[0], lambda: process.hand, place, tell)
+    return LoadApplier(holders[0], lambda: process.hand, place, tell, clock.now_ns)
 
 
 def _by_wrist(job: PayloadJob, host: Session | Standby) -> bool:

@@ -28,6 +28,7 @@ JOINTS = 6
 _NORMAL, _PROTECTIVE_STOP = 1, 3
 _RUNNING = 7
 _STOPPED, _PLAYING, _PAUSED = 1, 2, 4
+_FORWARD = 3.2  # of the velocity that is fed forward, at most [rad/s]: a setpoint that jumps is smoothed
 _BACKLOG = 1 << 20  # bytes of a program that may be waiting for its end
 
 
@@ -36,7 +37,7 @@ class UrController:
 
     step_s           its period [s]
     remote           whether it takes programs over the network
-    following_error  from which it stops protectively [rad]; `speeds`: fastest of each joint [rad/s]
+    following_error  from which it stops protectively [rad]; `fastest`: the same of a smoothed setpoint [rad/s]
     load             mass [kg], centre of gravity [m] (3), inertia [kg m2] (6) that it reckons with
     """
 
@@ -49,13 +50,13 @@ class UrController:
         step_s: float,
         remote: bool,
         following_error: float,
-        speeds: Sequence[float],
+        fastest: float,
         deceleration: float,
     ) -> None:
         self._name, self._plant, self._axes = name, plant, axes
         self._count = min(JOINTS, len(plant.axes))
         self.step_s, self.remote = step_s, remote
-        self._following_error, self._speeds, self._deceleration = following_error, speeds, deceleration
+        self._following_error, self._fastest, self._deceleration = following_error, fastest, deceleration
         self.robot_mode, self.safety_mode, self.runtime_state = _RUNNING, _NORMAL, _STOPPED
         self.speed_fraction = 1.0
         self.inputs: dict[str, Any] = {}
@@ -172,6 +173,10 @@ class UrController:
             if error > self._following_error:
                 self.stop_protectively(t, f"joint {axis} is {error:.3f} rad away from where it should be")
                 return
+            speed = abs(self._axes.reference[len(q) + axis])
+            if speed > self._fastest:
+                self.stop_protectively(t, f"joint {axis} at {speed:.2f} rad/s, bound {self._fastest:g}")
+                return
 
     def _slow_down(self, t: float, deceleration: float) -> float:
         """How long it takes [s]."""
@@ -199,6 +204,7 @@ class UrController:
             "servoj": self._servoj,
             "stopj": self._stopj,
             "servostop": lambda a=10.0: self._stopj(a),
+            "stopl": self._stopj,
             "movej": self._movej,
             "sync": lambda: self._wait(1),
             "sleep": lambda s: self._wait(max(1, round(s / self.step_s))),
@@ -210,6 +216,8 @@ class UrController:
             "get_target_payload": lambda: self.load[0],
             "get_target_payload_cog": lambda: list(self.load[1]),
             "get_target_payload_inertia": lambda: list(self.load[2]),
+            "force_mode_set_gain_scaling": lambda x: None,
+            "force_mode_set_damping": lambda x: None,
             "norm": lambda x: math.hypot(*x) if isinstance(x, list) else abs(x),
             "length": len,
             "floor": lambda x: math.floor(x),
@@ -261,14 +269,8 @@ class UrController:
         begin, span = self._target(), periods * self.step_s
         for axis in range(self._count):
             rate = (q[axis] - begin[axis]) / span
-            if abs(rate) > self._speeds[axis]:
-                self.stop_protectively(
-                    self._t, f"joint {axis} would turn at {rate:.2f} rad/s, bound {self._speeds[axis]:g}"
-                )
-                return
-        for axis in range(self._count):
-            rate = (q[axis] - begin[axis]) / span
-            self._axes.set_setpoint(axis, self._t, begin[axis], rate=rate, velocity=rate, span=span)
+            forward = min(max(rate, -_FORWARD), _FORWARD)
+            self._axes.set_setpoint(axis, self._t, begin[axis], rate=rate, velocity=forward, span=span)
         yield from self._wait(periods)
 
     def _stopj(self, a: float) -> Iterator[None]:

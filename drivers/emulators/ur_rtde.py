@@ -53,6 +53,8 @@ class UrOptions(WrenchOptions):
     host: str = "127.0.0.1"
     port: Port = 30004
     script_port: Port = 30002
+    #: The realtime interface: takes programs too; what it sends on a controller is not sent here.
+    realtime_port: Port | None = 30003
     dashboard_port: Port | None = 29999
     gripper_port: Port | None = 63352
     #: The gripper behind the URCap's port.
@@ -71,9 +73,9 @@ class UrOptions(WrenchOptions):
     bandwidth_hz: PerColumn = 10.0
     #: Of the filter that smooths setpoints, as `servoj` does [Hz].
     smoothing_hz: Positive = 10.0
-    #: From which the arm stops protectively [rad]; and the fastest setpoint [rad/s].
+    #: From which the arm stops protectively [rad]; and the same of a smoothed setpoint [rad/s].
     following_error: Positive = 0.3
-    fastest: Positive = 6.5
+    fastest: Positive = 4.0
     #: Of the controller's own stop [rad/s2].
     deceleration: Positive = 10.0
     velocity_noise: PerColumn = 0.0
@@ -128,7 +130,7 @@ class UrRtde(Emulator[UrOptions, TcpWire]):
             step_s=1.0 / self._rate_hz,
             remote=options.remote or options.version[0] < 5,  # a CB3 knows no local control
             following_error=options.following_error,
-            speeds=[options.fastest] * JOINTS,
+            fastest=options.fastest,
             deceleration=options.deceleration,
         )
         self.controller.speed_fraction = options.speed_fraction
@@ -136,6 +138,7 @@ class UrRtde(Emulator[UrOptions, TcpWire]):
         o = options
         self._script = TcpWire(f"{name} script", plant, o.script_port, o.host, self._version_message())
         self._dashboard, self._gripper = self._optional("dashboard"), self._optional("gripper")
+        self._realtime = self._optional("realtime")
         self.fingers = Fingers(options.gripper, plant)
         self._stuck: float | None = None
         self._others = AsyncExitStack()
@@ -161,13 +164,18 @@ class UrRtde(Emulator[UrOptions, TcpWire]):
 
     @property
     def endpoint(self) -> Mapping[str, str | int]:
-        more = {"script": self._script, "dashboard": self._dashboard, "gripper": self._gripper}
+        more = {
+            "script": self._script,
+            "realtime": self._realtime,
+            "dashboard": self._dashboard,
+            "gripper": self._gripper,
+        }
         ports = {f"{what}_port": wire.endpoint["port"] for what, wire in more.items() if wire is not None}
         return {**self.wire.endpoint, **ports}
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            for wire in filter(None, (self._script, self._dashboard, self._gripper)):
+            for wire in filter(None, (self._script, self._realtime, self._dashboard, self._gripper)):
                 await stack.enter_async_context(wire)
             await super().__aenter__()
             self._others = stack.pop_all()
@@ -181,8 +189,10 @@ class UrRtde(Emulator[UrOptions, TcpWire]):
 
     async def serve(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            jobs = {"requests": self._listen(), "data": self._stream(), "programs": self._take_programs()}
-            jobs["state"] = self._tell_state()
+            jobs = {"requests": self._listen(), "data": self._stream(), "state": self._tell_state()}
+            jobs["programs"] = self._take_programs(self._script)
+            if self._realtime is not None:
+                jobs["programs in real time"] = self._take_programs(self._realtime)
             if self._dashboard is not None:
                 jobs["dashboard"] = self._answer_dashboard(self._dashboard)
             if self._gripper is not None:
@@ -271,10 +281,10 @@ class UrRtde(Emulator[UrOptions, TcpWire]):
 
     # -- programs and the dashboard -----------------------------------------------------------------------------------
 
-    async def _take_programs(self) -> None:
+    async def _take_programs(self, wire: TcpWire) -> None:
         pending: dict[Client, str] = {}
         while True:
-            for received in await self._script.receive():
+            for received in await wire.receive():
                 if not received.data:
                     pending.pop(received.peer, None)
                 elif not self.active(Silence):

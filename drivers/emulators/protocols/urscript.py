@@ -23,6 +23,9 @@ Wait = Generator[None, None, Any]
 _BLOCK = re.compile(r"^(def|sec|thread)\s+([A-Za-z_]\w*)\s*\((.*)\)\s*:$")
 _ASSIGN = re.compile(r"^(?:(global|local)\s+)?([A-Za-z_]\w*)((?:\[[^=]*\])?)\s*=(?!=)\s*(.+)$")
 _POSE = re.compile(r"(?<![\w])p\[")
+_FOREIGN = re.compile(
+    r"\b(async|await|lambda|class|yield|from|import|with|as|in|is|for|del)\b"
+)  # names to URScript
 _CALLS = 10_000  # statements between two waits: a program that never waits is stopped, as by the controller
 
 
@@ -121,7 +124,7 @@ class _Reader:
     """Statements from lines."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = [(number, bare) for number, line in enumerate(lines, 1) if (bare := _bare(line))]
+        self._lines = _joined([(n, bare) for n, line in enumerate(lines, 1) if (bare := _bare(line))])
         self._place = 0
 
     def function(self) -> Function:
@@ -172,6 +175,7 @@ class _Reader:
         found = _ASSIGN.match(line)
         if found:
             scope, name, index, value = found.groups()
+            name = _FOREIGN.sub(r"\1_", name)
             started = re.match(r"^run\s+(.+)$", value)
             return Statement(
                 "start" if started else "assign",
@@ -193,17 +197,31 @@ class _Reader:
             condition = _expression(line[4:].strip().rstrip(":"), number) if line.startswith("elif") else None
 
 
+def _joined(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Assignments with values that begin the next line: to URScript an end of line is a blank."""
+    out: list[tuple[int, str]] = []
+    for number, line in lines:
+        rest = line
+        if out and out[-1][1].endswith("=") and not out[-1][1].endswith("=="):
+            value, _, rest = line.partition(" ")
+            out[-1] = (out[-1][0], f"{out[-1][1]} {value}")
+        if rest.strip():
+            out.append((number, rest.strip()))
+    return out
+
+
 def _parameters(text: str, number: int) -> list[tuple[str, ast.expr | None]]:
     found: list[tuple[str, ast.expr | None]] = []
     for part in filter(None, (one.strip() for one in text.split(","))):
         name, equals, default = part.partition("=")
-        found.append((name.strip(), _expression(default, number) if equals else None))
+        found.append((_FOREIGN.sub(r"\1_", name.strip()), _expression(default, number) if equals else None))
     return found
 
 
 def _expression(text: str, number: int) -> ast.expr:
     try:
-        return ast.parse(_POSE.sub("_pose[", text.strip()), mode="eval").body
+        named = _FOREIGN.sub(r"\1_", text.strip())
+        return ast.parse(_POSE.sub("_pose[", named), mode="eval").body
     except SyntaxError as exc:
         raise ScriptError(f"line {number}: {text.strip()!r} is no expression") from exc
 

@@ -234,7 +234,14 @@ CASES = {
     ),
     "ur_rtde": Case(
         driver={"host": "192.0.2.1"},
-        emulator={**QUIET, "port": 0, "script_port": 0, "dashboard_port": 0, "gripper_port": None},
+        emulator={
+            **QUIET,
+            "port": 0,
+            "script_port": 0,
+            "realtime_port": None,
+            "dashboard_port": 0,
+            "gripper_port": None,
+        },
         truth=motion,
         within=(1e-9,) * 12,
         samples=100,

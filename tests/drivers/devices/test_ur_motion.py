@@ -22,7 +22,7 @@ AXES = tuple(f"joint{i}" for i in range(1, 7))
 POSTURE = np.array([0.3, -1.2, 0.5, 0.1, -0.2, 0.7])
 #: Slower than the controller, for a host that other tests keep busy: its program bridges what is missing.
 CALM = {"host": "192.0.2.1", "rate_hz": 100.0, "watchdog_s": 0.5, "timeout_s": 0.4}
-PORTS = {"port": 0, "script_port": 0, "dashboard_port": 0, "gripper_port": None}
+PORTS = {"port": 0, "script_port": 0, "realtime_port": None, "dashboard_port": 0, "gripper_port": None}
 
 
 class Stand:
