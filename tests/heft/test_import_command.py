@@ -29,7 +29,7 @@ URDF = """<robot name="pendulums"><link name="root"/>
 <joint name="finger_joint" type="prismatic"><parent link="lower"/><child link="finger"/><origin xyz="0.3 0 0"/>
   <axis xyz="0 1 0"/><limit lower="0" upper="0.05" velocity="1" effort="10"/></joint>
 <gazebo><plugin filename="x.so" name="x"/></gazebo></robot>"""
-TWO_JOINTS = "t,q1,q2,tau1,tau2\n" + "".join(f"{k},{k},1,3,{k}\n" for k in range(99))
+ONE_JOINT = "t,q1,tau1\n" + "".join(f"{k},{k},{k}\n" for k in range(99))
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_there_and_back(log: Path, table: Any, tmp_path: Path, capsys: pytest.Ca
         (lambda p: p.write_text("t;q1;q2;q3\n" + "7;1;2;3\n" * 9), 4, "which column is time"),
         (lambda p: p.write_text("a;b\n" + "1;1\n" * 50), 4, "cannot be told"),
         (lambda p: p.unlink(), 4, "No such file"),
-        (lambda p: p.write_text(TWO_JOINTS), 4, "the robot has 3 joints, the file has q (2), tau (2)"),
+        (lambda p: p.write_text(ONE_JOINT), 4, "the robot has 3 joints, the file has q1 (1), tau1 (1)"),
     ],
 )
 def test_hostile_files_leave_nothing(
@@ -206,3 +206,35 @@ def test_nothing_is_overwritten_unasked(
     assert main(["import", str(log), "--as", str(into), "--overwrite"]) == 0
     assert main(["import", str(into), "--as", str(tmp_path / "b.mcap")]) == 2
     assert "a recording of Heft already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_numbered_columns_are_of_the_arm_without_its_hand(
+    urdf: Path, table: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], tied: bool
+) -> None:
+    if tied:  # a second finger that moves with the first
+        finger = URDF[URDF.index('<link name="finger">') : URDF.index('<joint name="shoulder')]
+        joint = URDF[URDF.index('<joint name="finger_joint"') : URDF.index("<gazebo>")]
+        second = (finger + joint).replace("finger", "finger2")
+        mimic = second.replace("<axis", '<mimic joint="finger_joint" multiplier="1"/><axis')
+        urdf.write_text(URDF.replace("<gazebo>", mimic + "<gazebo>"), encoding="utf-8")
+    log = tmp_path / "numbered.csv"
+    np.savetxt(log, table, delimiter=",", header="t,q1,q2,dq1,dq2,tau1,tau2", comments="")
+    assert main(["import", str(log), "--robot", str(urdf), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["map"]["joints"] == ["shoulder_joint", "elbow_joint"]
+    assert set(said["locked"]) == ({"finger_joint", "finger2_joint"} if tied else {"finger_joint"})
+
+
+def test_check_tells_of_a_file_that_was_cut_off(
+    urdf: Path, table: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "cut.csv"
+    header = "# duration: 40 s\nt,q1,q2,dq1,dq2,tau1,tau2"
+    np.savetxt(log, table, delimiter=",", header=header, comments="")
+    log.write_bytes(log.read_bytes()[:-9])
+    main(["check", str(log), "--robot", str(urdf), "--json"])
+    found = {one["id"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    assert found["truncated"]["severity"] == "serious"
+    assert "it states 40 s" in found["truncated"]["evidence"]
+    assert "the file ends in it" in found["garbage_rows"]["evidence"]

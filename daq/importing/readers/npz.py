@@ -176,7 +176,8 @@ class NpzSource(Source):
             mapped = np.load(place, mmap_mode="r", allow_pickle=False)
             whole = mapped.T if member.across else mapped
             return lambda start, count: _plain(np.array(whole[start : start + count]))
-        archive = stack.enter_context(_archive(self.path))
+        archive = _archive(self.path)
+        stack.enter_context(archive)
         packed_file = stack.enter_context(archive.open(member.file))
         _header(packed_file)
         row = member.dtype.itemsize * member.width

@@ -20,7 +20,7 @@ from heft.daq.importing.table import HEAD_ROWS, Batch, Column, Source, Table
 
 __all__ = ["ParquetSource", "data_set_files"]
 
-BATCH_ROWS = 1 << 14
+BATCH_ROWS = 1 << 15
 MOST_WIDE = 256  # numbers in one cell
 MOST_META = 1 << 22  # bytes of info.json
 #: Columns that count the runs of a file.
@@ -74,7 +74,7 @@ class ParquetSource(Source):
         row = 0
         for path in self._files:
             try:
-                for part in _opened(path).iter_batches(BATCH_ROWS, columns=read, use_threads=False):
+                for part in _opened(path).iter_batches(BATCH_ROWS, columns=read, use_threads=True):
                     arrays, good = self._arrays(part, names, row)
                     runs = _numbers(part.column(run)) if run else np.zeros(part.num_rows)
                     row += part.num_rows

@@ -90,7 +90,7 @@ def test_broken_rows_are_named_and_skipped(motion: Any, imported: Callable[..., 
     lines[31] = lines[31].rpartition(",")[0] + ","  # an empty cell: only that value is missing
     lines[41] = lines[41] + ",7"
     path = tmp_path / "log.csv"
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     found = imported(path)
     assert sorted(int(line.split("row ")[1].split(":")[0]) for line in found.done.broken) == [12, 22, 42]
     columns = found.recording.columns("arm.joint_states")
@@ -155,3 +155,50 @@ def test_a_dialect_with_a_preamble() -> None:
     found = dialect_of("Robot: X\nDate: 1.2.2024\n\nt;q1;q2\n0,0;1,5;2\n0,1;1,6;2\n0,2;1,7;2\n")
     assert found is not None
     assert (found.separator, found.decimal, found.names, found.skip) == (";", ",", ("t", "q1", "q2"), 4)
+
+
+@pytest.mark.parametrize("missing", [3, 20], ids=["in a cell", "in a row"])
+def test_a_file_that_ends_in_mid_row(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, missing: int
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = np.column_stack([motion.t, motion.q, motion.tau])[:1000]
+    np.savetxt(path, rows, delimiter=",", header="t,q1,q2,tau1,tau2", comments="")
+    path.write_bytes(path.read_bytes()[:-missing])
+    found = imported(path)
+    assert len(found.signal("position")) == 999
+    assert found.done.broken == [
+        "log.csv: row 1001: the file ends in it, without an end of line: was it cut off?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("duration: 30 s", "its rows end after 9.99 s, and it states 30 s"),
+        ("rows = 5000", "it holds 1000 rows, and states 5000"),
+        ("duration: 10 s, samples: 1000", ""),
+        ("samples per second: 100", ""),
+    ],
+)
+def test_a_file_that_is_shorter_than_it_states(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, comment: str, said: str
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = np.column_stack([motion.t, motion.q, motion.tau])[:1000]
+    np.savetxt(path, rows, delimiter=",", header=f"# {comment}\nt,q1,q2,tau1,tau2", comments="")
+    notes = imported(path).done.notes
+    assert [said in note for note in notes] == ([True] if said else [])
+
+
+def test_bytes_of_another_encoding_between_the_rows(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = np.column_stack([motion.t, motion.q, motion.tau])
+    np.savetxt(path, rows, delimiter=",", header="t,q1,q2,tau1,tau2", comments="")
+    lines = path.read_bytes().split(b"\n")
+    lines[700] = np.random.default_rng(2).bytes(300).replace(b"\n", b"\xff").replace(b"\r", b"\xfe")
+    path.write_bytes(b"\n".join(lines))
+    assert len(imported(path).signal("position")) == len(rows) - 1
+    assert capfd.readouterr().err == ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib import format as npy
 
 from heft.daq.errors import ConfigError, ImportFileError
 from heft.daq.importing.guessing.guess import guess, require
@@ -182,3 +183,25 @@ def test_columns_that_do_not_belong_to_one_arm_are_counted(motion: Any, tmp_path
     found = guess(open_file(path).tables)
     with pytest.raises(ImportFileError, match=r"position cannot be told \(.*: q \(3\), tau \(4\)"):
         require(found.map, "log.npz", found.notes)
+
+
+def test_a_folder_of_npy_files(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "joint_data"
+    folder.mkdir()
+    arrays = {"sample_times_s": motion.t, "joint_positions": motion.q, "joint_torques": motion.tau}
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    found = imported(folder)
+    np.testing.assert_array_equal(found.signal("position"), motion.q)
+    np.testing.assert_array_equal(found.signal("torque"), motion.tau)
+
+
+def test_an_array_that_unpacks_to_far_more_than_it_takes(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("q.npy", "w") as file:
+        shape = (20_000_000, 2)
+        npy.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": True, "shape": shape})
+        for _ in range(20):
+            file.write(bytes(16_000_000))
+    with pytest.raises(ImportFileError, match=r"unpacks to 0\.32 GB, 1\d\d\d times what it takes"):
+        open_file(path)
