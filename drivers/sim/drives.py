@@ -91,7 +91,7 @@ class SimDrives(SimDevice, Actuator):
         self.axes = context.axes or world.axes
         n = len(self.axes)
         self.watchdog_s = options.watchdog_s
-        if options.current_delay_s < 0.5 / options.rate_hz:
+        if options.reports_current and options.current_delay_s < 0.5 / options.rate_hz:
             raise OptionError(
                 f"{name}: current_delay_s is {options.current_delay_s} s, shorter than half a sample period "
                 f"({0.5 / options.rate_hz} s), over which current is averaged; raise it"

@@ -45,7 +45,7 @@ class WorldOptions(Options):
     model: Path | None = None
     #: Longest integration step [s]. Halving it moves no identified parameter by 0.01 of its standard deviation.
     step_s: Annotated[float, Field(gt=0, le=0.01)] = 0.001
-    #: Where the arm stands at the start [rad]; left out: zero, or the middle of the limits where they exclude zero.
+    #: Where the arm stands at the start [rad]; left out: zero, or the middle of limits that zero is not inside of.
     posture: tuple[float, ...] | None = None
     #: Time in which the brakes stop a moving arm [s].
     brake_s: Annotated[float, Field(gt=0)] = 0.05
@@ -251,10 +251,7 @@ class World(Plant):
 def _posture(robot: SimRobot, given: tuple[float, ...] | None) -> NDArray[np.float64]:
     if given is None:
         return np.array(
-            [
-                0.0 if j.position[0] <= 0.0 <= j.position[1] else float(np.mean(j.position))
-                for j in robot.joints
-            ]
+            [0.0 if j.position[0] < 0.0 < j.position[1] else float(np.mean(j.position)) for j in robot.joints]
         )
     if len(given) != len(robot.joints):
         raise OptionError(
