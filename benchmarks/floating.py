@@ -15,8 +15,8 @@ Array = NDArray[np.float64]
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 HUMANOID = Path(__file__).parents[1] / "configs" / "robots" / "humanoid.yaml"
 RATE_HZ = 200.0
-FORCE_NOISE, TORQUE_NOISE = 0.2, 0.01  # [N, N m] per sample
-GYRO_NOISE, FORCE_FELT = 1e-3, 5e-3  # [rad/s, m/s2] per sample
+FORCE_NOISE, TORQUE_NOISE = 0.5, 0.02  # [N, N m] per sample
+GYRO_NOISE, FORCE_FELT = 2e-3, 2e-2  # [rad/s, m/s2] per sample, of an IMU on a chip
 ENCODER = 1e-5  # [rad]
 
 

@@ -52,21 +52,22 @@ def _mounting(cut: Cut, measured: Array, model: Array) -> list[Reason]:
     left = _left(w, m)
     if left < LEFT:
         return []
-    if _left(-w, m) < LESS * left:
-        text = (
-            f"{cut.name} fits with the other sign ({100 * left:.0f} % of it unexplained, {100 * _left(-w, m):.0f} % "
-            "with its sign changed): it reports what the robot does to it, or the other way round; change `reaction` "
-            f"of {cut.name} in the robot's file"
-        )
-        return [Reason("wrench-sign", "unfit", text, CAUSE + 60.0, (cut.name,))]
     both = [(w[:, :3], m[:, :3]), (w[:, 3:], m[:, 3:])]
     turn, _ = Rotation.align_vectors(
         np.concatenate([target for _, target in both]), np.concatenate([source for source, _ in both])
     )
     vector = turn.as_rotvec(degrees=True)
     angle = float(np.linalg.norm(vector))
-    turned = np.hstack([turn.apply(source) for source, _ in both])
-    if angle < TURNED_DEG or _left(turned, m) > LESS * left:
+    turned = _left(np.hstack([turn.apply(source) for source, _ in both]), m)
+    other = _left(-w, m)
+    if other < LESS * left and other < turned:
+        text = (
+            f"{cut.name} fits with the other sign ({100 * left:.0f} % of it unexplained, {100 * other:.0f} % "
+            "with its sign changed): it reports what the robot does to it, or the other way round; change `reaction` "
+            f"of {cut.name} in the robot's file"
+        )
+        return [Reason("wrench-sign", "unfit", text, CAUSE + 60.0, (cut.name,))]
+    if angle < TURNED_DEG or turned > LESS * left:
         return []
     axis = vector / angle
     if axis[np.argmax(np.abs(axis))] < 0:
@@ -75,7 +76,7 @@ def _mounting(cut: Cut, measured: Array, model: Array) -> list[Reason]:
     about = names if np.abs(axis).max() > NEAR_AXIS else f"({axis[0]:.2f}, {axis[1]:.2f}, {axis[2]:.2f})"
     text = (
         f"{cut.name} is turned: its readings fit when they are turned by {angle:.0f} degrees about {about} "
-        f"({100 * left:.0f} % of them unexplained as its frame is, {100 * _left(turned, m):.0f} % so); turn its frame "
+        f"({100 * left:.0f} % of them unexplained as its frame is, {100 * turned:.0f} % so); turn its frame "
         "in the model, or the sensor on the robot"
     )
     return [Reason("wrench-turned", "unfit", text, CAUSE + 50.0, (cut.name,))]

@@ -78,7 +78,7 @@ class KnownLoad:
 
     def parameters(self, robot: Robot) -> Array:
         """The robot's parameters with the load on its last link and nothing else, shape (p,)."""
-        link, pose = robot.links[-1], np.eye(4)
+        link, pose = robot.links[len(robot.joints) - 1], np.eye(4)
         if robot.flange is not None:
             link, pose = robot.frames[robot.flange]
         layout = Layout(robot.parameter_names)

@@ -78,6 +78,12 @@ def measured_rows(
     layout = robot.regressor.layout
     if not layout.cuts and not layout.contacts:
         return torque
+    needed = [cut.name for cut in layout.cuts if not cut.summed] + [one.name for one in layout.contacts]
+    if missing := [name for name in needed if name not in data.wrench_names]:
+        raise DataError(
+            f"{data.source}: no wrench of {missing[0]}, which the model was made for; give data with it, or identify "
+            "without it"
+        )
     wrenches = {}
     for name in data.wrench_names:
         sensor = robot.sensors.get(name)

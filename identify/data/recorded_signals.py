@@ -74,7 +74,7 @@ def recorded_signals(recording: Recording, robot: Robot, use: str | None) -> Rec
     tell of torque, where they tell of both: one clock. Motors that move several joints are turned into these. Where
     several devices have a part of the arm each, they are read at the instants of the first. Positions are those of
     encoders on the links, where there are any beside the motors'. Invalid samples are left out. Where no device tells
-    of torque, wrenches of six-axis sensors do (`identify.data.placed_signals`).
+    of torque, wrenches of six-axis sensors do (`heft.identify.data.placed_signals`).
     """
     path = recording.path
     motion, torque = _joint_sources(recording, robot)

@@ -76,7 +76,7 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
     if robot is None:
         return found
     found += check_bodies(robot)
-    if "tau" not in log.tables or len(robot.joints) != log.n:
+    if "tau" not in log.tables or robot.tree.free or len(robot.joints) != log.n:
         return _sorted(found)
     try:
         data = dataset_of(log)

@@ -86,7 +86,7 @@ class DesignRequest:
         """Parameters that are to be told, indices: base parameters, or the ten of the last link of a known arm."""
         if self.target == "links":
             return base_parameters(self.robot).independent
-        last = len(self.robot.links) - 1
+        last = len(self.robot.joints) - 1
         return tuple(range(10 * last, 10 * last + 10))
 
     @cached_property
@@ -142,6 +142,11 @@ class DesignRequest:
 
     def check(self) -> None:
         """`ProblemError` where no motion can be made, whatever its coefficients: the joint, its limit, the bound."""
+        if self.robot.tree.free:
+            raise ProblemError(
+                f"{self.robot.name}: its base moves freely, and motions are designed for arms whose base stands still; "
+                "draw a Fourier series by a seed in the session's file (`fourier: {seed: 1}`)"
+            )
         if not 0.1 <= self.seconds <= 3600.0:
             raise ProblemError(f"--seconds {self.seconds:g}: a design lasts 0.1 to 3600 s; give another")
         for k in self.moving:

@@ -248,7 +248,11 @@ class Scene:
         """Positions of the flange (the last link's frame where there is none) along q (T, n): (T, 3), and their
         derivatives by the joints (T, 3, n)."""
         robot = self.robot
-        name, place = (robot.links[-1], np.eye(4)) if robot.flange is None else robot.frames[robot.flange]
+        name, place = (
+            (robot.links[len(robot.joints) - 1], np.eye(4))
+            if robot.flange is None
+            else robot.frames[robot.flange]
+        )
         link = robot.links.index(name)
         local = (robot.tree.link_in_joint[link] @ place)[:3, 3]
         points, slopes = np.empty((len(q), 3)), np.empty((len(q), 3, q.shape[1]))

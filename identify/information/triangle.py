@@ -14,6 +14,7 @@ from heft.identify.bodies.compiled import compiled
 
 __all__ = ["BLOCK", "absorb", "absorb_rows", "triangle"]
 
+WIDE = 150  # columns; an arm of seven joints has about 100
 BLOCK = 128  # rows at a time: they and the triangle fit into the cache
 
 
@@ -53,7 +54,14 @@ def absorb_rows(R: Array, rows: Array) -> None:
 
 
 def triangle(rows: Array) -> Array:
-    """R of rows (m, k): upper triangular (k, k), diagonal not negative."""
+    """R of rows (m, k): upper triangular (k, k), diagonal not negative.
+
+    WIDE ones, of large robots, by the linear algebra library: it works on panels, which pays there.
+    """
     R = np.zeros((rows.shape[1], rows.shape[1]))
-    absorb_rows(R, rows)
+    if rows.shape[1] >= WIDE:
+        made = np.linalg.qr(rows, mode="r")
+        R[: len(made)] = made
+    else:
+        absorb_rows(R, rows)
     return np.where(np.diag(R) < 0, -1.0, 1.0)[:, None] * R

@@ -20,8 +20,9 @@ from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.parameters import LINK_TERMS
 from heft.identify.errors import ParameterError
 from heft.identify.robot import Robot
+from heft.identify.robot.regressor import Regressor
 
-__all__ = ["BaseParameters", "base_parameters"]
+__all__ = ["BaseParameters", "base_parameters", "link_combinations"]
 
 ABSENT = 1e-9  # length of a column, relative to the longest, that counts as zero
 DEPENDENT = 3e-5  # what may be left of a column of length 1 that others span: angles in files are rounded
@@ -83,6 +84,22 @@ def base_parameters(robot: Robot) -> BaseParameters:
         independent=tuple(independent),
         groups=_groups(names, matrix),
     )
+
+
+def link_combinations(robot: Robot) -> tuple[int, tuple[str, ...]]:
+    """How many combinations of link parameters what is measured determines whatever the sensors' biases are, and the
+    link parameters that it tells nothing of: those that it does not depend on, or only as a bias would.
+    """
+    names, W = robot.parameter_names, _structure(robot)
+    length = np.linalg.norm(W, axis=0)
+    absent = length <= ABSENT * length.max()
+    W = W / np.where(absent, 1.0, length)
+    first = len(Regressor(robot.links, robot.tree, robot.drives).names)  # biases of sensors come last
+    biases, _ = np.linalg.qr(W[:, first:])
+    W = W - biases @ (biases.T @ W)
+    links = [k for k in _scan_order(robot) if k < 10 * len(robot.links)]
+    seen = [k for k in links if not absent[k] and np.linalg.norm(W[:, k]) > DEPENDENT]
+    return len(_independent(seen, W)), tuple(names[k] for k in sorted(set(links) - set(seen)))
 
 
 def _structure(robot: Robot) -> Array:

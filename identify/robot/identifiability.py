@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heft.identify.robot.base import base_parameters
+from heft.identify.bodies.parameters import LINK_TERMS
+from heft.identify.robot.base import link_combinations
 from heft.identify.robot.robot import Robot
 
 __all__ = ["TOGETHER", "Identifiability", "identifiability"]
@@ -19,7 +20,7 @@ class Identifiability:
     """What one source tells, with any motion.
 
     source   `joints`, a sensor, `base`, or all of them `together`
-    rank     number of combinations of the links' parameters that it determines
+    rank     number of combinations of the links' parameters that it determines, whatever its sensors' biases are
     blind    links of which it tells nothing, and parameters of other links that it does not depend on
     """
 
@@ -56,12 +57,9 @@ def identifiability(robot: Robot, sources: Sequence[str]) -> tuple[Identifiabili
 
 
 def _alone(robot: Robot, name: str, sources: Sequence[str]) -> Identifiability:
-    base = base_parameters(robot.measuring(sources))
-    count = 10 * len(robot.links)
-    unseen = {one for one in base.groups["unidentifiable"] if base.parameters.index(one) < count}
+    rank, unseen = link_combinations(robot.measuring(sources))
     blind = []
     for link in robot.links:
-        own = [one for one in base.parameters[:count] if one.rpartition(".")[0] == link]
-        missing = [one for one in own if one in unseen]
-        blind += [link] if len(missing) == len(own) else missing
-    return Identifiability(name, sum(k < count for k in base.independent), tuple(blind))
+        missing = [one for one in unseen if one.rpartition(".")[0] == link]
+        blind += [link] if len(missing) == len(LINK_TERMS) else missing
+    return Identifiability(name, rank, tuple(blind))

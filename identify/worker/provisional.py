@@ -92,6 +92,7 @@ class Provisional:
         self._needed_ns = 0  # from here on data are needed for the next one
         self._processing: Processing | None = None
         self._information: Information | None = None
+        self._measuring: Robot | None = None  # the robot with rows for what the recording measures
         self._windows = 0
         self.progress = Progress()
 
@@ -132,11 +133,15 @@ class Provisional:
     def _reduce(self, window: Recording, end_ns: int) -> None:
         """Add a window's information to `progress`."""
         from heft.identify.data import Dataset, Processing, choose_cutoff
+        from heft.identify.data.measured_rows import sources_of
         from heft.identify.information.reduction import reduce
 
-        robot = self._robot
         try:
-            data = Dataset.from_recording(window, robot, IDENTIFICATION)
+            data = Dataset.from_recording(window, self._robot, IDENTIFICATION)
+            if self._measuring is None:
+                sources = sources_of(self._robot, [data])
+                self._measuring = self._robot if sources is None else self._robot.measuring(sources)
+            robot = self._measuring
             processing = self._processing or Processing(cutoff_hz=choose_cutoff(data))
             information = reduce(robot, data, processing, memory_s=self._memory_s)
         except DataError:  # too short yet, or the robot does not move
@@ -164,7 +169,8 @@ class Provisional:
         from heft.identify.estimation.least_squares import covariance, weights_of
         from heft.identify.estimation.problem import Problem
 
-        problem = Problem.of(self._robot, information, level=self._level)
+        assert self._measuring is not None
+        problem = Problem.of(self._measuring, information, level=self._level)
         ones = np.ones(problem.joints)
         factor, _, _ = problem.stacked(ones)
         condition = problem.base.condition_number(factor)

@@ -14,6 +14,8 @@ from heft.identify import fit
 from heft.identify.data import Dataset
 from heft.identify.errors import DataError
 from heft.identify.fit import Signals
+from heft.identify.result.report import Evidence
+from heft.identify.result.report.page import render
 from heft.identify.robot import Robot
 from heft.identify.robot.base import base_parameters
 
@@ -199,3 +201,6 @@ def test_export_of_a_free_base_and_of_a_split_link(
     assert again.prior is not None
     total = sum(again.prior[10 * i] for i in range(len(again.links)))
     assert total == pytest.approx(result.total_mass)
+    page = render(result, Evidence.of(result, [recorded(floating, robot, motion, truth, ("crane", "boot"))]))
+    assert "crane.fx" in page
+    assert "left_hip" not in page.split('id="torques"')[1].split("</section>")[0]  # it was not measured

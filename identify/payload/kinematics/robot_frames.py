@@ -18,14 +18,20 @@ def frame_on_link(robot: Robot, role: Literal["sensor", "flange"]) -> tuple[str,
     name = getattr(robot, role)
     if name is None:
         raise ModelError(f"{robot.name}: its file names no `{role}`; add it")
+    if robot.tree.free:
+        raise ModelError(
+            f"{robot.name}: its base moves freely, and payloads are weighed on arms whose base stands still; weigh it "
+            "as part of the hand's link (heft identify with and without the load)"
+        )
     return robot.frames[name]
 
 
 def flange_on_last_link(robot: Robot) -> tuple[str, Array]:
     """The last link, and the flange's pose in its frame, shape (4, 4)."""
     link, pose = frame_on_link(robot, "flange")
-    if link != robot.links[-1]:
-        raise ModelError(f"{robot.name}: the flange is on {link}, not on the last link {robot.links[-1]}")
+    last = robot.links[len(robot.joints) - 1]
+    if link != last:
+        raise ModelError(f"{robot.name}: the flange is on {link}, not on the last link {last}")
     return link, pose
 
 

@@ -60,7 +60,11 @@ class LoadedRows:
         if processing.derivative == "fourier":  # the load's motion need not be periodic
             processing = replace(processing, derivative="central", period_s=None, order=None)
         independent = base_parameters(robot).independent
-        last = [i for i, name in enumerate(robot.parameter_names) if name.split(".")[0] == robot.links[-1]]
+        last = [
+            i
+            for i, name in enumerate(robot.parameter_names)
+            if name.split(".")[0] == robot.links[len(robot.joints) - 1]
+        ]
         parts, delays = [], []
         for number, data in enumerate(datasets):
             if data.joints != len(robot.joints):

@@ -55,7 +55,9 @@ def weigh(
         channels = disturbances.channels(result, rows, x, ten)
         start = body_near(channels.factor.least_norm())
         unused = np.zeros(3)  # gravity is within the rows
-        fitted = fit_rows([channels], robot.links[-1], [unused], prior or ObjectPrior(), start=start)
+        fitted = fit_rows(
+            [channels], robot.links[len(robot.joints) - 1], [unused], prior or ObjectPrior(), start=start
+        )
         before, ten, x = ten, fitted.estimate.ten, fitted.disturbances[n : 2 * n]
         if abs(ten[0] - before[0]) <= SETTLED * ten[0]:
             break

@@ -68,7 +68,9 @@ def omissions(identified: IdentifiedModel, format: Format, held: Mapping[str, st
     for joint in identified.parameters.joints:
         for term, value in joint.terms.items():
             name = f"{joint.name}.{term}"
-            if joint.name not in identified.robot.joints:
+            if joint.name.rpartition(".")[0] in identified.robot.sensors:
+                why = "the bias of a sensor: no part of a model"
+            elif joint.name not in identified.robot.joints:
                 why = "a motor that turns with several joints: model files couple none"
             elif term in held:
                 continue

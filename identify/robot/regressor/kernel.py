@@ -19,7 +19,7 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.compiled import compiled
-from heft.identify.robot.regressor.row_layout import CARRIED, GIVEN, OWN, Ints
+from heft.identify.robot.regressor.row_layout import CARRIED, FORCE_COLUMNS, GIVEN, OWN, Ints
 
 __all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion", "link_rotation"]
 
@@ -137,6 +137,33 @@ def _entries(body: Array, screw: Array, entries: Array) -> None:
 
 
 @_compiled
+def _force_entries(body: Array, screw: Array, entries: Array) -> None:
+    """The four entries of one link in the row of a force: `_entries` with no angular part of the screw."""
+    for n in range(LANES):
+        o0, o1, o2 = body[n], body[LANES + n], body[2 * LANES + n]
+        b0, b1, b2 = body[3 * LANES + n], body[4 * LANES + n], body[5 * LANES + n]
+        l0, l1, l2 = screw[3 * LANES + n], screw[4 * LANES + n], screw[5 * LANES + n]
+        along = o0 * l0 + o1 * l1 + o2 * l2
+        square = o0 * o0 + o1 * o1 + o2 * o2
+        entries[n] = l0 * body[6 * LANES + n] + l1 * body[7 * LANES + n] + l2 * body[8 * LANES + n]
+        entries[LANES + n] = l1 * b2 - l2 * b1 + o0 * along - square * l0
+        entries[2 * LANES + n] = l2 * b0 - l0 * b2 + o1 * along - square * l1
+        entries[3 * LANES + n] = l0 * b1 - l1 * b0 + o2 * along - square * l2
+
+
+@_compiled
+def _turn_back(place: Array, source: Array, target: Array) -> None:
+    """The linear part of a screw without an angular one, of the parent's frame in the link's frame: R' l."""
+    for n in range(LANES):
+        l0, l1, l2 = source[3 * LANES + n], source[4 * LANES + n], source[5 * LANES + n]
+        target[3 * LANES + n] = place[n] * l0 + place[3 * LANES + n] * l1 + place[6 * LANES + n] * l2
+        target[4 * LANES + n] = place[LANES + n] * l0 + place[4 * LANES + n] * l1 + place[7 * LANES + n] * l2
+        target[5 * LANES + n] = (
+            place[2 * LANES + n] * l0 + place[5 * LANES + n] * l1 + place[8 * LANES + n] * l2
+        )
+
+
+@_compiled
 def _spread(values: Array, target: Array) -> None:
     """Six numbers, each in all lanes of its row."""
     for r in range(6):
@@ -157,7 +184,10 @@ def _root(
     body[:] = base
     for k in range(len(roots)):
         _spread(cut_screws[roots[k, 0]], screw)
-        _entries(body, screw, rows[roots[k, 1] * LANES : (roots[k, 1] + 10) * LANES])
+        if roots[k, 0] % 6 < 3:
+            _force_entries(body, screw, rows[roots[k, 1] * LANES : (roots[k, 1] + FORCE_COLUMNS) * LANES])
+        else:
+            _entries(body, screw, rows[roots[k, 1] * LANES : (roots[k, 1] + 10) * LANES])
 
 
 @_compiled
@@ -201,9 +231,11 @@ def _lanes(
         _body(here, body)
         for k in range(starts[i], starts[i + 1]):
             own = screw[k * 6 * LANES : (k + 1) * 6 * LANES]
-            kind, source, column = pairs[k]
+            kind, source, column, force = pairs[k]
             if kind == OWN:
                 _spread(screws[i], own)
+            elif kind == CARRIED and force:
+                _turn_back(place, screw[source * 6 * LANES : (source + 1) * 6 * LANES], own)
             elif kind == CARRIED:
                 _carry(place, screw[source * 6 * LANES : (source + 1) * 6 * LANES], own)
             elif kind == GIVEN:
@@ -211,7 +243,9 @@ def _lanes(
             else:
                 _spread(cut_screws[source], given)
                 _carry(place, given, own)
-            if column >= 0:
+            if column >= 0 and force:
+                _force_entries(body, own, rows[column * LANES : (column + FORCE_COLUMNS) * LANES])
+            elif column >= 0:
                 _entries(body, own, rows[column * LANES : (column + 10) * LANES])
 
 

@@ -17,6 +17,7 @@ from heft.identify.robot.regressor.tree import Tree
 __all__ = ["RowLayout"]
 
 Ints = NDArray[np.int64]
+FORCE_COLUMNS = 4
 OWN, CARRIED, GIVEN, FROM_BASE = range(4)  # where a pair's screw comes from, see `pairs`
 
 
@@ -25,8 +26,8 @@ class RowLayout:
     """The rows of one sample side by side, without the structural zeros: C columns.
 
     First the n joints' rows, then six for every cut. Row j's part, `row(j)`, has the ten columns of each body that it
-    moves, its drive columns or biases, and what was measured (torque, force) as the last; `parameters` gives each
-    column's place among the p parameters (p itself for what was measured).
+    moves (four where it is a force, on which no inertia has a part), its drive columns or biases, and what was measured
+    (torque, force) as the last; `parameters` gives each column's place among the p parameters, p itself for that one.
 
     contacts   where wrenches act from outside
     torques_measured   joints' rows have columns, else only a place for what was measured
@@ -103,9 +104,15 @@ class RowLayout:
     def row_starts(self) -> Ints:
         """First column of each row's part, and C at the end, shape (rows + 1,)."""
         widths = [
-            10 * len(bodies) + len(more) + 1 for bodies, more in zip(self.bodies, self.added, strict=True)
+            self.per_body(row) * len(bodies) + len(more) + 1
+            for row, (bodies, more) in enumerate(zip(self.bodies, self.added, strict=True))
         ]
         return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+    def per_body(self, row: int) -> int:
+        """Columns of each body in a row: mass and first moment alone for the forces of a cut."""
+        n = len(self.tree)
+        return FORCE_COLUMNS if row >= n and (row - n) % 6 < 3 else 10
 
     @property
     def width(self) -> int:
@@ -121,8 +128,8 @@ class RowLayout:
         """Index among the parameters of each column, shape (C,); p for what was measured."""
         index = {name: i for i, name in enumerate(self.names)}
         indices: list[int] = []
-        for bodies, added in zip(self.bodies, self.added, strict=True):
-            indices += [10 * b + k for b in bodies for k in range(10)]
+        for row, (bodies, added) in enumerate(zip(self.bodies, self.added, strict=True)):
+            indices += [10 * b + k for b in bodies for k in range(self.per_body(row))]
             indices += [index[column.parameter] for column in added]
             indices.append(len(self.names))
         return np.array(indices, dtype=np.int64)
@@ -131,11 +138,12 @@ class RowLayout:
     def pairs(self) -> tuple[Ints, Ints]:
         """(frame, row that it is part of), frame by frame from the base outwards, and the frames' first pairs.
 
-        Pair columns: kind, source, first column of the frame's body in the row (-1: only passed on). The screw is the
+        Pair columns: kind, source, first column of the frame's body in the row (-1: only passed on), and whether the
+        row is a force. The screw is the
         link's joint's (OWN), that of pair `source` of the parent frame (CARRIED), the cut's screw `source` (GIVEN), or
-        that one carried from the base (FROM_BASE). Shapes (P, 3), (frames + 1,).
+        that one carried from the base (FROM_BASE). Shapes (P, 4), (frames + 1,).
         """
-        pairs: list[tuple[int, int, int]] = []
+        pairs: list[tuple[int, int, int, bool]] = []
         place: dict[tuple[int, int], int] = {}
         starts, n = [0], len(self.tree)
         for i in range(n + len(self.parts)):
@@ -143,7 +151,7 @@ class RowLayout:
             for j in self._support(i) if self.torques_measured else ():
                 kind, source = (CARRIED, place[parent, j]) if (parent, j) in place else (OWN, -1)
                 place[i, j] = len(pairs)
-                pairs.append((kind, source, self._column(i, j)))
+                pairs.append((kind, source, self._column(i, j), False))
             for k, cut in enumerate(self.cuts):
                 if cut.link >= 0 and cut.link not in self._support(i):
                     continue
@@ -156,22 +164,24 @@ class RowLayout:
                     else:
                         kind, source = FROM_BASE, constant
                     place[i, row] = len(pairs)
-                    pairs.append((kind, source, self._column(i, row)))
+                    pairs.append((kind, source, self._column(i, row), r < 3))
             starts.append(len(pairs))
-        return np.array(pairs, dtype=np.int64).reshape(-1, 3), np.array(starts, dtype=np.int64)
+        return np.array(pairs, dtype=np.int64).reshape(-1, 4), np.array(starts, dtype=np.int64)
 
     def _column(self, frame: int, row: int) -> int:
         """First column in a row of the body that moves with a frame; -1 where it is not beyond."""
         body = self.frames.index(frame)
         bodies = self.bodies[row]
-        return int(self.row_starts[row]) + 10 * bodies.index(body) if body in bodies else -1
+        if body not in bodies:
+            return -1
+        return int(self.row_starts[row]) + self.per_body(row) * bodies.index(body)
 
     @cached_property
     def roots(self) -> Ints:
         """Rows of cuts at the base that a free root is part of: (screw, first column), shape (K, 2)."""
         n, root = len(self.tree), len(self.tree)
         found = [
-            (6 * k + r, int(self.row_starts[n + 6 * k + r]) + 10 * self.bodies[n + 6 * k].index(root))
+            (6 * k + r, self._column(-1, n + 6 * k + r))
             for k, cut in enumerate(self.cuts)
             if self.tree.free and cut.link < 0 and root in cut.bodies
             for r in range(6)
@@ -188,7 +198,7 @@ class RowLayout:
         """Drive and bias columns: (column, signal, joint whose load it follows or -1), shape (D, 3); weights (D,)."""
         places, weights = [], []
         for j, (bodies, added) in enumerate(zip(self.bodies, self.added, strict=True)):
-            first = int(self.row_starts[j]) + 10 * len(bodies)
+            first = int(self.row_starts[j]) + self.per_body(j) * len(bodies)
             for k, column in enumerate(added):
                 places.append((first + k, column.signal, j if column.by_load else -1))
                 weights.append(column.weight)
