@@ -61,7 +61,7 @@ class Scene:
             self._geometry.addGeometryObject(shape)
             self._parts.append(link)
         obstacles = dict(whole.obstacles)
-        if mounting.plane:
+        if mounting.plane and (whole.mounting is not None or not robot.tree.free):
             plane = PlaneConfig(normal=(0.0, 0.0, 1.0), offset=mounting.height)
             obstacles[MOUNTING_PLANE] = ObstacleConfig(plane=plane)
         for name, obstacle in obstacles.items():
@@ -76,7 +76,7 @@ class Scene:
 
     # ------------------------------------------------------------------ pairs
     def _add_pairs(self, scene: SceneConfig) -> None:
-        links, tree = self.robot.links, self.robot.tree
+        parents = self._parents
         apart = {frozenset(pair) for pair in scene.separate}
         if unknown := {name for pair in apart for name in pair} - set(self._parts):
             raise ModelError(
@@ -85,16 +85,25 @@ class Scene:
         for a in range(len(self._parts)):
             for b in range(a + 1, len(self._parts)):
                 one, other = self._parts[a], self._parts[b]
-                if one not in links or frozenset((one, other)) in apart or one == other:
+                if one not in parents or frozenset((one, other)) in apart or one == other:
                     continue  # two obstacles, or one link
-                i = links.index(one)
-                if other in links:
-                    j = links.index(other)
-                    if tree.parents[j] == i or tree.parents[i] == j:
+                if other in parents:
+                    if parents[other] == one or parents[one] == other:
                         continue
-                elif other == MOUNTING_PLANE and tree.parents[i] < 0:
+                elif other == MOUNTING_PLANE and parents[one] is None:
                     continue  # the base's own neighbour
                 self._geometry.addCollisionPair(pin.CollisionPair(a, b))
+
+    @cached_property
+    def _parents(self) -> dict[str, str | None]:
+        """By link, the one that it is on; None: the base that stands still, or nothing."""
+        robot, n = self.robot, len(self.robot.joints)
+        root = robot.links[n] if robot.tree.free else None
+        parents = {
+            link: root if parent < 0 else robot.links[parent]
+            for link, parent in zip(robot.links[:n], robot.tree.parents.tolist(), strict=True)
+        }
+        return parents if root is None else {**parents, root: None}
 
     def _leave_out_overlapping(self) -> None:
         """Links that meet in half of the random postures: their shapes are drawn into each other. Links that are built
@@ -194,8 +203,8 @@ class Scene:
     @cached_property
     def _movers(self) -> Array:
         """1 where a joint moves the first and the second part of a pair, (P, 2, n)."""
-        links = self.robot.links
-        still = np.zeros(len(self.robot.joints))
+        links = self.robot.links[: len(self.robot.joints)]
+        still = np.zeros(len(links))
         return np.array(
             [
                 [self._moves[links.index(one)] if one in links else still for one in pair]
@@ -215,12 +224,13 @@ class Scene:
         """How far a point of the arm moves at most when a joint turns by 1 rad (moves by 1 m), shape (n,) [m]."""
         tree, n = self.robot.tree, len(self.robot.joints)
         size = np.zeros(n)
+        links = self.robot.links[:n]
         for shape, part in zip(self._geometry.geometryObjects, self._parts, strict=True):
-            if part in self.robot.links:
+            if part in links:
                 shape.geometry.computeLocalAABB()
                 far = float(np.linalg.norm(shape.placement.translation)) + float(shape.geometry.aabb_radius)
                 far += float(np.linalg.norm(np.array(shape.geometry.aabb_center)))
-                k = self.robot.links.index(part)
+                k = links.index(part)
                 size[k] = max(size[k], far)
         steps = np.linalg.norm((tree.joint_in_parent)[:, :3, 3], axis=1)
         steps += np.array(

@@ -30,15 +30,17 @@ def kinematic_model(robot: Robot) -> pin.Model:
 def link_shapes(config: RobotConfig | None, robot: Robot) -> list[tuple[str, pin.GeometryObject]]:
     """Each link's shapes, by its name: as its model file has them, else capsules from its joint to the next ones.
 
-    `config` None: there is no file at hand. A mesh counts as its convex hull. Links of a base that does not move are no
-    part of it.
+    `config` None: there is no file at hand. A mesh counts as its convex hull. Links of a base that does not move are no part of it; a root that moves freely is
+    where the kinematic model's base is, and what is fixed to a link has its shapes.
     """
     found: list[tuple[str, pin.GeometryObject]] = []
     drawn = [] if config is None or config.model is None else _drawn(config.model_file, config.locked)
-    for i, link in enumerate(robot.links):
-        own = [shape for shape in drawn if shape.parentJoint == i + 1]
-        for number, shape in enumerate(own or _capsules(robot, i)):
-            shape.name = f"{link}.{number}"
+    n, free = len(robot.joints), int(robot.tree.free)
+    for i, link in enumerate(robot.links[: n + free]):
+        joint = i + 1 if i < n else 0  # of the kinematic model; in the file a free root has a joint before all others
+        own = [shape for shape in drawn if shape.parentJoint == joint + free]
+        for number, shape in enumerate(own or _capsules(robot, i if i < n else -1)):
+            shape.name, shape.parentJoint = f"{link}.{number}", joint
             found.append((link, shape))
     return found
 
@@ -76,11 +78,15 @@ def _drawn(path: Path, locked: tuple[str, ...]) -> list[pin.GeometryObject]:
 
 
 def _capsules(robot: Robot, link: int) -> list[pin.GeometryObject]:
-    """From the link's joint to those of its children, to the flange where it has one; in the joint's frame."""
+    """From the link's joint to those of its children, to the flange where it has one; in the joint's frame.
+
+    link   its number; -1: a root that moves freely
+    """
     tree = robot.tree
-    inside = tree.link_in_joint[link]
+    inside = np.eye(4) if link < 0 else tree.link_in_joint[link]
     ends = [tree.joint_in_parent[child][:3, 3] for child in np.flatnonzero(tree.parents == link)]
-    if robot.flange is not None and robot.frames[robot.flange][0] == robot.links[link]:
+    name = robot.links[len(robot.joints) if link < 0 else link]
+    if robot.flange is not None and robot.frames[robot.flange][0] == name:
         ends.append(robot.frames[robot.flange][1][:3, 3])
     begin = np.linalg.inv(inside)[:3, 3]
     shapes = []
