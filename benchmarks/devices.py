@@ -1,6 +1,6 @@
 """Drivers against emulators: how fast they make blocks of bytes, what they cost, what they lose, how late they are.
 
-    python benchmarks/drivers.py [--part making|live|inside] [--seconds 10] [KIND ...]
+    python benchmarks/drivers.py [--part making|live|inside|dead] [--seconds 10] [KIND ...]
 
 Everything takes five minutes; the exit code is 1 where a bound is missed. Run it on a machine that does nothing else.
 
@@ -11,6 +11,7 @@ has one) to its Block in hand, of which up to 5 ms are the gathering of blocks (
 `udp_multicast` (time-to-live 0), and drives move all the time.
 *Inside*: driver and emulator in this process, on python-can's `virtual` bus or a pseudo-terminal, which must lose
 nothing; core is that of both.
+*Dead*: the line dies while the arm moves: is it named, and how long does the arm still move? Of drives that LIVE tells.
 
 *Host*: how late this host wakes a program that does nothing else, just before the live runs: no driver can be better.
 
@@ -39,7 +40,9 @@ from heft.daq.clock import RealClock
 from heft.drivers import registry
 from heft.drivers.codecs import ati_rdt, bota, cia402
 from heft.drivers.driver import Actuator, Context, Driver
+from heft.drivers.errors import DriverError
 from heft.drivers.plant.bench import AXES, Bench
+from heft.drivers.plant.faults import Silence
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.transports.can_frame import CanFrame
 from heft.drivers.transports.transport import Chunk, Datagram
@@ -48,7 +51,9 @@ from heft.priority import ahead_of_others
 FRAMES = 20_000
 #: Part of one core that a driver may take.
 CORE = 0.4
-PARTS = ("making", "live", "inside")
+PARTS = ("making", "live", "inside", "dead")
+#: How long an arm may move after its line died [s].
+STOPPED_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -116,9 +121,7 @@ except ImportError:
     pass
 else:
     # Seven joints at 1 kHz, moved by trajectories.
-    LIVE["ros2"] = Live(
-        {"state_hz": 1000.0, "effort": "torque", "ahead_s": 0.2, "watchdog_s": 0.5}, seconds=60.0, lost=0.0
-    )
+    LIVE["ros2"] = Live({"state_hz": 1000.0, "effort": "torque", "watchdog_s": 0.5}, seconds=60.0, lost=0.0)
 #: Part of one core that driver and emulator may take together.
 INSIDE = {
     "cia402": CORE,
@@ -255,6 +258,63 @@ def run_inside(kind: str, live: Live, seconds: float) -> Measured:
     return asyncio.run(inside(kind, live, seconds))
 
 
+@dataclass
+class Death:
+    """What happened after a line died: what the driver said, and when the arm stood [s]."""
+
+    said: str = ""
+    rest_s: float = float("inf")
+
+
+async def dead(kind: str, live: Live) -> Death:
+    """Let the line of a moving arm die; the arm is watched by its plant."""
+    model = registry.emulator_options(kind)
+    bus = {"interface": "virtual"} if "interface" in model.model_fields else {}
+    plant, death = Bench(RealClock()), Death()
+    options = model.model_validate({**live.emulator, **bus})
+    async with registry.create_emulator(kind, "device", options, plant) as emulator:
+        arm = make(kind, **live.driver)
+        arm.redirect(emulator.endpoint)
+
+        async def read() -> None:
+            try:
+                async for _ in arm:
+                    pass
+            except DriverError as exc:
+                death.said = str(exc)
+
+        async with arm:
+            reader = asyncio.create_task(read())
+            motion = asyncio.create_task(sway(arm))
+            for _ in range(1000):  # until it is on its way
+                await asyncio.sleep(0.005)
+                plant.now()
+                if np.abs(plant.present()[1]).max() > 0.5:
+                    break
+            died = plant.now()
+            plant.inject(Silence(device="device", at_s=died))
+            await asyncio.sleep(2.0)
+            plant.now()
+            t = np.arange(died, died + 1.9, 0.001)
+            moving = np.abs(plant.motor(t).v).max(axis=1) > 0.02
+            death.rest_s = float(t[moving][-1] - died) if moving.any() else 0.0
+            motion.cancel()
+            await asyncio.gather(motion, reader, return_exceptions=True)
+    return death
+
+
+def report_dead(kinds: Collection[str]) -> bool:
+    """Print the table; is every line's death named, and every arm at rest in time?"""
+    print(f"\n{'dead line':16}{'at rest s':>10}{'bound':>8}  said")
+    kept = True
+    for kind in kinds:
+        if registry.moves_axes(kind):
+            death = asyncio.run(dead(kind, LIVE[kind]))
+            kept &= death.rest_s <= STOPPED_S and bool(death.said)
+            print(f"{kind:16}{death.rest_s:10.3f}{STOPPED_S:8.1f}  {death.said.split(';')[0]}", flush=True)
+    return kept
+
+
 async def sway(arm: Actuator) -> None:
     """All joints swing to and fro until this is cancelled."""
     await arm.arm()
@@ -377,6 +437,8 @@ def main() -> int:
         report_host()
         runs = [(k, LIVE[k].lost, CORE, partial(measure, k, LIVE[k], seconds(k))) for k in LIVE if k in kinds]
         kept &= report_measured("live", runs)
+    if "dead" in parts:
+        kept &= report_dead(kinds)
     if "inside" in parts:
         runs = [
             (k, 0.0, core, partial(run_inside, k, LIVE[k], seconds(k)))

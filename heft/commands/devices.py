@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import sys
 from collections.abc import Iterator
@@ -218,6 +219,8 @@ async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> Non
     loop = asyncio.get_running_loop()
     with stop_signals(loop, lambda reason: ended.set()), ahead_of_others():  # devices wait for nobody
         async with registry.create_emulator(kind, kind, options, plant) as emulator:
+            gc.collect()
+            gc.freeze()  # what is loaded stays: looking through it again would stall the device for a tenth of a second
             sys.stdout.write(json.dumps({"kind": kind, **emulator.endpoint}) + "\n")
             sys.stdout.flush()
             await ended.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 
 import pytest
 from hypothesis import given
@@ -83,3 +84,48 @@ def test_ids_and_lengths_that_cannot_be_are_refused() -> None:
         codec.ping(255)
     with pytest.raises(ProtocolError, match=r"length \d+, bound 250; ask fewer servos"):
         codec.sync_read(40, 31, range(253))
+
+
+class Tapped:
+    """A port of the other library that keeps what is written to it."""
+
+    is_using = False
+    baudrate = 1_000_000
+
+    def __init__(self) -> None:
+        self.sent = b""
+
+    def clearPort(self) -> None:  # noqa: N802 - the library's name
+        pass
+
+    def setPacketTimeout(self, length: int) -> None:  # noqa: N802
+        pass
+
+    def writePort(self, packet: list[int]) -> int:  # noqa: N802
+        self.sent = bytes(packet)
+        self.is_using = False
+        return len(packet)
+
+
+def test_requests_are_those_of_another_library():
+    """Every kind of request, 2000 random ones each, byte by byte (feetech-servo-sdk)."""
+    sdk = pytest.importorskip("scservo_sdk")
+    port, bus, rng = Tapped(), sdk.PacketHandler(0), random.Random(3)
+    for _ in range(2000):
+        servos = rng.sample(range(253), rng.randrange(1, 8))
+        address, count = rng.randrange(70), rng.randrange(1, 16)
+        data = rng.randbytes(count)
+        bus.readTx(port, servos[0], address, count)
+        port.is_using = False
+        assert port.sent == codec.read(servos[0], address, count)
+        bus.writeTxOnly(port, servos[0], address, count, list(data))
+        port.is_using = False
+        assert port.sent == codec.write(servos[0], address, data)
+        bus.syncReadTx(port, address, count, servos, len(servos))
+        port.is_using = False
+        assert port.sent == codec.sync_read(address, count, servos)
+        told = {servo: rng.randbytes(count) for servo in servos}
+        each = [byte for servo, part in told.items() for byte in (servo, *part)]
+        bus.syncWriteTxOnly(port, address, count, each, len(each))
+        port.is_using = False
+        assert port.sent == codec.sync_write(address, told)
