@@ -13,18 +13,17 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.fleet.causes import Cause, causes_of
 from heft.identify.fleet.change import (
     FEWEST,
-    LOG_RATE,
-    SLOPE,
     Change,
     ChangeKind,
     Noise,
     event_column,
     find_changes,
-    threshold,
+    sureness,
+    thresholds,
 )
 from heft.identify.fleet.series import Series
 
-__all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift", "short_series", "sureness"]
+__all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift", "short_series"]
 
 #: Changes of one arm whose first sessions are no further apart are one event; trends begin less sharply.
 APART, TREND_APART = 5, 45
@@ -158,7 +157,7 @@ def find_drift(
     events: list[DriftEvent] = []
     reports: list[SeriesReport] = []
     for (robot, arm), own in by_arm.items():
-        least = threshold(len(own), options.rate)
+        least = thresholds(len(own), options.rate)
         looked = [_look(one, least) for one in own]
         reports += looked
         events += _events(robot, arm, looked, options)
@@ -166,7 +165,7 @@ def find_drift(
     return events, reports
 
 
-def _look(one: Series, least: float) -> SeriesReport:
+def _look(one: Series, least: Mapping[ChangeKind, float]) -> SeriesReport:
     """A series with its changes and its model."""
     y, std = one.scaled
     _, columns = one.covariates()
@@ -174,8 +173,8 @@ def _look(one: Series, least: float) -> SeriesReport:
     level = _level(y, columns, changes, noise)
     typical = float(np.median(noise.std)) * np.sqrt((1 + noise.rho) / max(1 - noise.rho, 1e-3))
     n = max(len(one), 1)
-    step = least * typical * np.sqrt(1 / 5 + 1 / n)
-    trend = least * typical * np.sqrt(3 / 60) * np.sqrt(1 + 45 / n) / 2.0
+    step = least["step"] * typical * np.sqrt(1 / 5 + 1 / n)
+    trend = least["trend"] * typical * np.sqrt(3 / 60) * np.sqrt(1 + 45 / n) / 2.0
     return SeriesReport(
         one, tuple(changes), noise, np.exp(level) if one.kind.log else level, float(step), float(trend)
     )
@@ -236,13 +235,8 @@ def _drifted(report: SeriesReport, change: Change, quantities: int, options: Dri
         std=change.std * factor,
         now=now,
         z=change.z,
-        sure=sureness(change.z, quantities),
+        sure=sureness(change.kind, change.z, quantities),
     )
-
-
-def sureness(z: float, quantities: int) -> float:
-    """Probability that no series of an arm looks like this by chance in a year (as `threshold` is calibrated)."""
-    return float(np.exp(-quantities * np.exp(LOG_RATE - SLOPE * z**2 / 2)))
 
 
 def short_series(reports: Iterable[SeriesReport]) -> Mapping[str, int]:
