@@ -54,7 +54,7 @@ SURE_RHO = 2.5
 EFFICIENCY = 0.67
 #: How the number of false alarms of one series in a year of nightly looks falls with the threshold of each kind:
 #: log(rate) = A - B h^2 / 2. Calibrated on simulated years without events (`benchmarks/fleet_drift.py --calibrate`).
-FALSE_ALARMS: dict[ChangeKind, tuple[float, float]] = {"step": (4.1, 0.9), "trend": (1.9, 0.9)}
+FALSE_ALARMS: dict[ChangeKind, tuple[float, float]] = {"step": (3.8, 0.9), "trend": (2.9, 0.9)}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Change:
     z: float
 
 
-def thresholds(quantities: int, rate: float = 0.3) -> dict[ChangeKind, float]:
+def thresholds(quantities: int, rate: float = 0.5) -> dict[ChangeKind, float]:
     """|z| above which a change is told: `rate` false alarms per arm and year, over so many quantities, are expected.
 
     Steps and trends share the rate evenly; trends since neighbouring sessions resemble each other, and need less.

