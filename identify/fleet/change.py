@@ -32,6 +32,7 @@ __all__ = [
     "deviates",
     "find_changes",
     "noise_of",
+    "smallest_told",
     "sureness",
     "thresholds",
 ]
@@ -178,6 +179,22 @@ def _normal(t: float, degrees: float) -> float:
     """The normal deviate of the same probability as Student's."""
     tail = float(stdtr(degrees, -abs(t)))
     return float(np.copysign(abs(t) if tail < 1e-300 else -ndtri(tail), t))
+
+
+def smallest_told(
+    columns: Array, noise: Noise, kind: ChangeKind, sessions: int, least: Mapping[ChangeKind, float]
+) -> float:
+    """The size of a change (a trend's per session) that began so many sessions ago, and that would mostly be told.
+
+    Five times out of six: it is a standard deviation above the threshold. Infinite where the history is too short.
+    """
+    length = len(noise.std)
+    if length < sessions + BEFORE:
+        return float("inf")
+    Q, _ = np.linalg.qr(_whitened(np.column_stack([np.ones(length), columns]), noise))
+    event = _whitened(event_column(kind, length - sessions, length), noise)
+    event = event - Q @ (Q.T @ event)
+    return float((least[kind] + 1.0) / max(float(np.linalg.norm(event)), 1e-300))
 
 
 def find_changes(

@@ -18,6 +18,7 @@ from heft.identify.fleet.change import (
     Noise,
     event_column,
     find_changes,
+    smallest_told,
     sureness,
     thresholds,
 )
@@ -27,6 +28,8 @@ __all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift"
 
 #: Changes of one arm whose first sessions are no further apart are one event; trends begin less sharply.
 APART, TREND_APART = 5, 45
+#: Sessions within which a step and a trend are to be told, and those of a month.
+STEP_SESSIONS, TREND_SESSIONS, MONTH = 5, 60, 30
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,8 @@ class SeriesReport:
     changes      that were found
     noise        that they were held against
     level        what the model has for each session, in the quantity's unit, shape (T,)
-    tells_step   the smallest step that would be told within 5 sessions, after as many as there are
-    tells_trend  the smallest trend of 30 days that would be told within 60; both in the series' own scale
+    tells_step   the smallest step of 5 sessions ago that would mostly be told (`smallest_told`)
+    tells_trend  the smallest trend per 30 sessions that began 60 ago; both in the series' own scale
     """
 
     series: Series
@@ -171,13 +174,9 @@ def _look(one: Series, least: Mapping[ChangeKind, float]) -> SeriesReport:
     _, columns = one.covariates()
     changes, noise = find_changes(y, std, columns, least)
     level = _level(y, columns, changes, noise)
-    typical = float(np.median(noise.std)) * np.sqrt((1 + noise.rho) / max(1 - noise.rho, 1e-3))
-    n = max(len(one), 1)
-    step = least["step"] * typical * np.sqrt(1 / 5 + 1 / n)
-    trend = least["trend"] * typical * np.sqrt(3 / 60) * np.sqrt(1 + 45 / n) / 2.0
-    return SeriesReport(
-        one, tuple(changes), noise, np.exp(level) if one.kind.log else level, float(step), float(trend)
-    )
+    step = smallest_told(columns, noise, "step", STEP_SESSIONS, least)
+    trend = smallest_told(columns, noise, "trend", TREND_SESSIONS, least) * MONTH
+    return SeriesReport(one, tuple(changes), noise, np.exp(level) if one.kind.log else level, step, trend)
 
 
 def _level(y: Array, columns: Array, changes: Sequence[Change], noise: Noise) -> Array:
