@@ -26,11 +26,12 @@ from heft.fleet.store import read_table
 from heft.identify.fit import identify_recordings
 from heft.identify.fleet.simulated.whole_session import WholeSession
 from heft.identify.fleet.together import fit_kept
-from heft.identify.fleet.triangles import KeptTriangles
+from heft.identify.fleet.triangles import SUFFIX, KeptTriangles
 from heft.identify.robot import Robot
 
 SETTINGS = {"cutoff_hz": 8.0, "friction": "file"}
 MOST_S, SESSIONS, SCALING, MEMORY, FASTER, DRIFT_S = 600.0, 1000, 0.85, 1e9, 50.0, 10.0
+DISTURBED, TOGETHER = 1.1, 24
 NIGHT_NS = 86_400_000_000_000
 write = sys.stdout.write
 
@@ -125,27 +126,20 @@ def main() -> int:
         fixed = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
         campaign(str(paths[0]), folder / "warm", 1)  # compiles what is compiled once
 
-        # One process against two, start-up of the cluster left out: difference of a long and a short run.
-        count = min(arguments.scaling, len(paths))
-        short, long = f"{folder}/recordings/session00000.mcap", folder / "scaling"
+        # One process against two, in turns: sessions a second from the first answer to the last, start-up left out.
+        count, long = min(arguments.scaling, len(paths)), folder / "scaling"
         long.mkdir()
         for path in paths[:count]:
             os.link(path, long / path.name)
-        spent = {}
-        for workers in (1, 2):
-            brief = campaign(short, folder / f"brief{workers}", workers)["wall_s"]
-            whole = campaign(str(long), folder / f"whole{workers}", workers)
-            spent[workers] = (whole["wall_s"] - brief) / max(count - 1, 1)
-            write(
-                f"{workers} process(es): {spent[workers]:.3f} s a session, start-up and first {brief:.1f} s\n"
-            )
-        share = spent[1] / spent[2] / 2
-        ok &= line(
-            "scaling from one process to two",
-            f"{share:.2f} of perfect",
-            f"at least {SCALING}",
-            share >= SCALING,
-        )
+        rates: dict[int, list[float]] = {1: [], 2: []}
+        for turn, workers in enumerate((1, 2, 2, 1)):
+            rates[workers].append(campaign(str(long), folder / f"turn{turn}", workers)["rate"])
+            write(f"{workers} process(es): {rates[workers][-1]:.3f} sessions a second\n")
+        share = max(rates[2]) / max(rates[1]) / 2
+        figure = f"{share:.2f} of perfect"
+        disturbed = share > DISTURBED  # more than perfect: others use the processors, nothing was measured
+        bound = "disturbed: run alone" if disturbed else f"at least {SCALING}"
+        ok &= line("scaling from one process to two", figure, bound, None if disturbed else share >= SCALING)
 
         said = campaign(f"{folder}/recordings/*.mcap", folder / "out", 2)
         allowed = MOST_S * arguments.sessions / SESSIONS + 20.0 * (arguments.sessions < SESSIONS)
@@ -164,34 +158,28 @@ def main() -> int:
         ok &= line("equal to single runs, to the last bit", f"{equal} of 3", "all", equal == 3)
 
         # A second estimate of sessions together: from their triangles, against from their recordings.
-        few = min(8, arguments.distinct, len(paths))
         campaign(str(long), folder / "fixed", 2, *fixed)
-        places = sorted(long.glob("*.triangles.npz"))[:few]
-        opened = [Recording.open(path) for path in sorted(long.glob("*.mcap"))[:few]]
-        identify_recordings(opened[:2], method="wls", settings=SETTINGS)
-        started = time.perf_counter()
-        slow = identify_recordings(opened, method="wls", settings=SETTINGS)
-        slow_s = time.perf_counter() - started
-        fit_kept([KeptTriangles.decoded(place.read_bytes()) for place in places[:2]], "wls")
-        started = time.perf_counter()
-        kept = [KeptTriangles.decoded(place.read_bytes()) for place in places]
-        fast = fit_kept(kept, "wls")
-        fast_s = time.perf_counter() - started
+        everything = sorted(long.glob("*.mcap"))[: min(TOGETHER, arguments.distinct)]
+        opened = [Recording.open(path) for path in everything]
+        kept_files = [path.with_suffix(SUFFIX) for path in everything]
+        few = 6  # with delays that are estimated together again
+        slow = identify_recordings(opened[:few], method="wls", settings=SETTINGS)
+        fast = fit_kept([KeptTriangles.decoded(path.read_bytes()) for path in kept_files[:few]], "wls")
         off = np.abs(fast.estimate.base - slow.base.values) / slow.base.std
-        figure = f"{slow_s / fast_s:.0f} times faster ({fast_s / few * 1e3:.1f} ms each)"
+        started = time.perf_counter()
+        identify_recordings(opened, method="wls", settings=SETTINGS)
+        slow_s = time.perf_counter() - started
+        started = time.perf_counter()
+        fit_kept([KeptTriangles.decoded(path.read_bytes()) for path in kept_files], "wls")
+        fast_s = time.perf_counter() - started
+        figure = f"{slow_s / fast_s:.0f} times faster ({fast_s / len(opened) * 1e3:.1f} ms each)"
+        quick = slow_s / fast_s >= FASTER
         ok &= line(
-            f"estimate of {few} sessions from triangles",
-            figure,
-            f"at least {FASTER:.0f}",
-            slow_s / fast_s >= FASTER,
+            f"estimate of {len(opened)} sessions from triangles", figure, f"at least {FASTER:.0f}", quick
         )
-        ok &= line(
-            "its difference to one from recordings",
-            f"{off.max():.1e} standard deviations",
-            "below 1e-2",
-            off.max() < 1e-2,
-        )
-        kept_size = places[0].stat().st_size
+        figure = f"{off.max():.1e} standard deviations"
+        ok &= line(f"its difference to {few} recordings", figure, "below 1e-2", bool(off.max() < 1e-2))
+        kept_size = kept_files[0].stat().st_size
         line(
             "bytes of a recording, its triangles", f"{size / 1e6:.1f} MB, {kept_size / 1e3:.0f} kB", "", None
         )

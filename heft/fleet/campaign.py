@@ -44,12 +44,14 @@ Connect = Callable[[], AbstractContextManager[Any]]
 class Tally:
     """How far a campaign is.
 
-    started_s, now_s   on a clock of one's own [s]
+    started_s, first_s, now_s   when it began, of the first answer and of the last one, on a clock of one's own [s]
+    memory                      the most that each worker's process has held [bytes]
     """
 
     total: int
     counts: Counter[str] = field(default_factory=Counter)
     started_s: float = 0.0
+    first_s: float = 0.0
     now_s: float = 0.0
     memory: dict[int, int] = field(default_factory=dict)
 
@@ -57,6 +59,12 @@ class Tally:
     def done(self) -> int:
         """Sessions that are settled, whatever became of them."""
         return sum(self.counts.values())
+
+    @property
+    def rate(self) -> float:
+        """Sessions a second since the first answer: without the time that workers take to start."""
+        computed = self.counts["identified"] + self.counts["failed"] - 1
+        return computed / (self.now_s - self.first_s) if computed > 0 and self.now_s > self.first_s else 0.0
 
     @property
     def remaining_s(self) -> float | None:
@@ -119,6 +127,7 @@ class Campaign:
             self._keep(answer)
             tally.counts[answer.outcome] += 1
             tally.now_s = clock()
+            tally.first_s = tally.first_s or tally.now_s
             if answer.process:
                 tally.memory[answer.process] = max(answer.memory, tally.memory.get(answer.process, 0))
             progress(tally)

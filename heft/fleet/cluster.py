@@ -71,6 +71,7 @@ def cluster_client(options: ClusterOptions) -> Iterator[Any]:
         {
             "distributed.admin.tick.limit": "1h",
             "distributed.comm.timeouts.connect": f"{ANSWER_S}s",
+            "distributed.worker.preload": ["heft.fleet.quiet_worker"],
             "distributed.worker.memory.spill": False,
             "distributed.worker.memory.target": False,
             "distributed.scheduler.worker-saturation": 1.0,

@@ -15,7 +15,7 @@ from heft.daq.errors import ConfigError, RecordingError
 from heft.daq.temporary import temporary_folder
 from heft.daq.whole_file import write_whole
 
-__all__ = ["Source", "digest_of", "fetched", "find_sources", "needs", "read_bytes", "write_beside"]
+__all__ = ["Source", "digest_of", "fetched", "find_sources", "needs", "write_beside"]
 
 ENDING = ".mcap"
 
@@ -152,14 +152,3 @@ def write_beside(source: Source, suffix: str, data: bytes) -> str | None:
         return place
     except OSError:  # read-only: fsspec's stores raise PermissionError, too
         return None
-
-
-def read_bytes(place: str) -> bytes:
-    """A file's bytes, from a disk or an object store."""
-    try:
-        if "://" not in place:
-            return Path(place).read_bytes()
-        store, inside = file_system(place)
-        return bytes(store.cat_file(inside))
-    except OSError as exc:
-        raise RecordingError(f"{place}: cannot be read: {exc}; identify its recording anew") from exc

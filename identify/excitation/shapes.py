@@ -30,8 +30,8 @@ def kinematic_model(robot: Robot) -> pin.Model:
 def link_shapes(config: RobotConfig | None, robot: Robot) -> list[tuple[str, pin.GeometryObject]]:
     """Each link's shapes, by its name: as its model file has them, else capsules from its joint to the next ones.
 
-    `config` None: there is no file at hand. A mesh counts as its convex hull. Links of a base that does not move are no part of it; a root that moves freely is
-    where the kinematic model's base is, and what is fixed to a link has its shapes.
+    `config` None: there is no file at hand. A mesh counts as its convex hull. Links of a base that does not move are no
+    part of it; a root that moves freely is where the kinematic model's base is, and what is fixed to a link has its shapes.
     """
     found: list[tuple[str, pin.GeometryObject]] = []
     drawn = [] if config is None or config.model is None else _drawn(config.model_file, config.locked)

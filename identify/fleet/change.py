@@ -14,6 +14,7 @@ the normal deviate of the same probability.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,7 +24,18 @@ from scipy.special import ndtri, stdtr
 
 from heft.identify.bodies.arrays import Array
 
-__all__ = ["FEWEST", "Change", "ChangeKind", "Noise", "deviates", "find_changes", "noise_of", "threshold"]
+__all__ = [
+    "FEWEST",
+    "Change",
+    "ChangeKind",
+    "Noise",
+    "deviates",
+    "find_changes",
+    "noise_of",
+    "smallest_told",
+    "sureness",
+    "thresholds",
+]
 
 ChangeKind = Literal["step", "trend"]
 
@@ -41,9 +53,9 @@ ODD = 6.0
 SURE_RHO = 2.5
 #: Degrees of freedom of a scatter from differences, over those of one from residuals.
 EFFICIENCY = 0.67
-#: How the number of false alarms of one series in a year of nightly looks falls with the threshold:
+#: How the number of false alarms of one series in a year of nightly looks falls with the threshold of each kind:
 #: log(rate) = A - B h^2 / 2. Calibrated on simulated years without events (`benchmarks/fleet_drift.py --calibrate`).
-LOG_RATE, SLOPE = 4.1, 0.9
+FALSE_ALARMS: dict[ChangeKind, tuple[float, float]] = {"step": (3.8, 0.9), "trend": (2.9, 0.9)}
 
 
 @dataclass(frozen=True)
@@ -70,10 +82,19 @@ class Change:
     z: float
 
 
-def threshold(quantities: int, rate: float = 0.3, nights: float = 365.0) -> float:
-    """|z| above which a change is told: `rate` false alarms per arm and year, over so many quantities, are expected."""
-    wanted = rate / max(quantities, 1) * 365.0 / max(nights, 1.0)
-    return float(np.sqrt(max(2.0 * (LOG_RATE - np.log(wanted)) / SLOPE, 1.0)))
+def thresholds(quantities: int, rate: float = 0.5) -> dict[ChangeKind, float]:
+    """|z| above which a change is told: `rate` false alarms per arm and year, over so many quantities, are expected.
+
+    Steps and trends share the rate evenly; trends since neighbouring sessions resemble each other, and need less.
+    """
+    wanted = np.log(rate / 2.0 / max(quantities, 1))
+    return {kind: float(np.sqrt(max(2.0 * (a - wanted) / b, 1.0))) for kind, (a, b) in FALSE_ALARMS.items()}
+
+
+def sureness(kind: ChangeKind, z: float, quantities: int) -> float:
+    """Probability that no series of so many looks like this by chance in a year."""
+    a, b = FALSE_ALARMS[kind]
+    return float(np.exp(-quantities * np.exp(a - b * z**2 / 2)))
 
 
 def noise_of(y: Array, std: Array, columns: Array) -> Noise:
@@ -160,8 +181,26 @@ def _normal(t: float, degrees: float) -> float:
     return float(np.copysign(abs(t) if tail < 1e-300 else -ndtri(tail), t))
 
 
-def find_changes(y: Array, std: Array, columns: Array, least: float) -> tuple[list[Change], Noise]:
-    """Changes whose |z| is above `least`, the surest first, and the noise that they were held against.
+def smallest_told(
+    columns: Array, noise: Noise, kind: ChangeKind, sessions: int, least: Mapping[ChangeKind, float]
+) -> float:
+    """The size of a change (a trend's per session) that began so many sessions ago, and that would mostly be told.
+
+    Five times out of six: it is a standard deviation above the threshold. Infinite where the history is too short.
+    """
+    length = len(noise.std)
+    if length < sessions + BEFORE:
+        return float("inf")
+    Q, _ = np.linalg.qr(_whitened(np.column_stack([np.ones(length), columns]), noise))
+    event = _whitened(event_column(kind, length - sessions, length), noise)
+    event = event - Q @ (Q.T @ event)
+    return float((least[kind] + 1.0) / max(float(np.linalg.norm(event)), 1e-300))
+
+
+def find_changes(
+    y: Array, std: Array, columns: Array, least: Mapping[ChangeKind, float]
+) -> tuple[list[Change], Noise]:
+    """Changes whose |z| is above that of their kind in `least`, the surest first, and the noise they were held against.
 
     Each that is found becomes a part of the model, and the rest is looked at again.
     """
@@ -175,10 +214,11 @@ def find_changes(y: Array, std: Array, columns: Array, least: float) -> tuple[li
         for kind, (at, size, t) in deviates(y, known, noise).items():
             i = int(np.argmax(np.abs(t))) if len(at) else -1
             if i >= 0 and abs(t[i]) > largest:
-                largest = abs(float(t[i]))
                 z = _normal(float(t[i]), _degrees(len(y), known.shape[1] + 1))
-                best = Change(kind, int(at[i]), float(size[i]), abs(float(size[i] / t[i])), z)
-        if best is None or abs(best.z) < least:
+                if abs(z) >= least[kind]:
+                    largest = abs(float(t[i]))
+                    best = Change(kind, int(at[i]), float(size[i]), abs(float(size[i] / t[i])), z)
+        if best is None:
             break
         changes.append(best)
         known = np.column_stack([known, event_column(best.kind, best.first, len(y))])

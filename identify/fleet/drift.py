@@ -13,21 +13,23 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.fleet.causes import Cause, causes_of
 from heft.identify.fleet.change import (
     FEWEST,
-    LOG_RATE,
-    SLOPE,
     Change,
     ChangeKind,
     Noise,
     event_column,
     find_changes,
-    threshold,
+    smallest_told,
+    sureness,
+    thresholds,
 )
 from heft.identify.fleet.series import Series
 
-__all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift", "short_series", "sureness"]
+__all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift", "short_series"]
 
 #: Changes of one arm whose first sessions are no further apart are one event; trends begin less sharply.
 APART, TREND_APART = 5, 45
+#: Sessions within which a step and a trend are to be told, and those of a month.
+STEP_SESSIONS, TREND_SESSIONS, MONTH = 5, 60, 30
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class DriftOptions:
              drift, however sure
     """
 
-    rate: float = 0.3
+    rate: float = 0.5
     least: float = 0.01
 
 
@@ -136,8 +138,8 @@ class SeriesReport:
     changes      that were found
     noise        that they were held against
     level        what the model has for each session, in the quantity's unit, shape (T,)
-    tells_step   the smallest step that would be told within 5 sessions, after as many as there are
-    tells_trend  the smallest trend of 30 days that would be told within 60; both in the series' own scale
+    tells_step   the smallest step of 5 sessions ago that would mostly be told (`smallest_told`)
+    tells_trend  the smallest trend per 30 sessions that began 60 ago; both in the series' own scale
     """
 
     series: Series
@@ -158,7 +160,7 @@ def find_drift(
     events: list[DriftEvent] = []
     reports: list[SeriesReport] = []
     for (robot, arm), own in by_arm.items():
-        least = threshold(len(own), options.rate)
+        least = thresholds(len(own), options.rate)
         looked = [_look(one, least) for one in own]
         reports += looked
         events += _events(robot, arm, looked, options)
@@ -166,19 +168,15 @@ def find_drift(
     return events, reports
 
 
-def _look(one: Series, least: float) -> SeriesReport:
+def _look(one: Series, least: Mapping[ChangeKind, float]) -> SeriesReport:
     """A series with its changes and its model."""
     y, std = one.scaled
     _, columns = one.covariates()
     changes, noise = find_changes(y, std, columns, least)
     level = _level(y, columns, changes, noise)
-    typical = float(np.median(noise.std)) * np.sqrt((1 + noise.rho) / max(1 - noise.rho, 1e-3))
-    n = max(len(one), 1)
-    step = least * typical * np.sqrt(1 / 5 + 1 / n)
-    trend = least * typical * np.sqrt(3 / 60) * np.sqrt(1 + 45 / n) / 2.0
-    return SeriesReport(
-        one, tuple(changes), noise, np.exp(level) if one.kind.log else level, float(step), float(trend)
-    )
+    step = smallest_told(columns, noise, "step", STEP_SESSIONS, least)
+    trend = smallest_told(columns, noise, "trend", TREND_SESSIONS, least) * MONTH
+    return SeriesReport(one, tuple(changes), noise, np.exp(level) if one.kind.log else level, step, trend)
 
 
 def _level(y: Array, columns: Array, changes: Sequence[Change], noise: Noise) -> Array:
@@ -236,13 +234,8 @@ def _drifted(report: SeriesReport, change: Change, quantities: int, options: Dri
         std=change.std * factor,
         now=now,
         z=change.z,
-        sure=sureness(change.z, quantities),
+        sure=sureness(change.kind, change.z, quantities),
     )
-
-
-def sureness(z: float, quantities: int) -> float:
-    """Probability that no series of an arm looks like this by chance in a year (as `threshold` is calibrated)."""
-    return float(np.exp(-quantities * np.exp(LOG_RATE - SLOPE * z**2 / 2)))
 
 
 def short_series(reports: Iterable[SeriesReport]) -> Mapping[str, int]:

@@ -66,16 +66,19 @@ def _tiles(
     events: Sequence[DriftEvent],
 ) -> str:
     sessions = sum(max((len(one.series) for one in own), default=0) for own in arms.values())
-    friction = [one.tells_step for one in reports if one.series.parameter.endswith(".friction")]
-    trends = [one.tells_trend for one in reports if one.series.parameter.endswith(".friction")]
+    joints = [one for one in reports if one.series.parameter.endswith(".friction")]
+    friction = [one.tells_step for one in joints if np.isfinite(one.tells_step)]
+    trends = [one.tells_trend for one in joints if np.isfinite(one.tells_trend)]
     tiles = [
         ("arms", str(len(arms)), f"{len({event.arm for event in events})} changed"),
         ("sessions", str(sessions), f"{len(reports)} series"),
     ]
     if friction:
-        step, trend = 100 * float(np.median(friction)), 100 * float(np.median(trends))
-        tiles.append(("step of friction told within 5 sessions", f"{plain(step, 2)} %", "typical joint"))
-        tiles.append(("trend of friction told within 60", f"{plain(trend, 2)} % a month", "typical joint"))
+        step = f"{plain(100 * float(np.median(friction)), 2)} %"
+        tiles.append(("step of friction that 5 sessions mostly tell", step, "typical joint"))
+    if trends:
+        trend = f"{plain(100 * float(np.median(trends)), 2)} %"
+        tiles.append(("trend a month that 60 sessions mostly tell", trend, "typical joint's friction"))
     shown = "".join(
         f"<li><b>{text(value)}</b><span>{text(name)}</span><small>{text(more)}</small></li>"
         for name, value, more in tiles

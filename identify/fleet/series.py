@@ -21,13 +21,11 @@ class Kind:
 
     log          looked at by its logarithm: changes are shares of it
     covariates   what else changes it, and is taken off by regression
-    bound        the change that matters, as a share where `log`, else in its unit (NaN: every change that is sure)
     """
 
     pattern: str
     log: bool
     covariates: tuple[str, ...] = ()
-    bound: float = float("nan")
 
 
 #: What is watched, the first pattern that fits counts; quantities of no pattern are in the table alone.

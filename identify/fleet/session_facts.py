@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import yaml
 
 from heft.daq.errors import RecordingError
 from heft.daq.recording import Recording
-from heft.daq.stamps import ClockFit
 from heft.drivers.stream import Role
+from heft.identify.result.report.acquisition import Acquisition
 
-__all__ = ["SessionFacts"]
+__all__ = ["RIG_FILE", "SessionFacts"]
 
+#: Attachment that names the arm: the rig's file, as `heft run` attaches it.
 RIG_FILE = "configuration/rig.yaml"
 #: The name of a cell that nobody has named (`heft.daq.config.rig`).
 UNNAMED = "cell"
@@ -48,17 +47,13 @@ class SessionFacts:
         arm, utc_s = _arm(recording), _began(recording)
         if brief:
             return cls(arm, utc_s)
+        account = Acquisition.of(recording)
         losses = {}
-        for stream, said in _note(recording, "losses").items():
-            if isinstance(said, dict) and said.get("expected"):
-                lost, expected = float(said.get("lost") or 0), float(said["expected"])
-                losses[stream] = (lost / expected, float(np.sqrt(lost + 1.0)) / expected)
-        skews = {}
-        for device, said in _note(recording, "clock_fits").items():
-            try:
-                skews[device] = ClockFit.from_dict(dict(said)).skew_ppm
-            except (LookupError, TypeError, ValueError):
-                continue
+        for stream in account.streams:
+            if stream.expected:
+                lost = float(stream.lost or 0)
+                losses[stream.stream] = (lost / stream.expected, float(np.sqrt(lost + 1.0)) / stream.expected)
+        skews = {clock.device: clock.skew_ppm for clock in account.clocks}
         return cls(arm, utc_s, losses, skews, _tracking(recording))
 
     @property
@@ -87,14 +82,6 @@ def _began(recording: Recording) -> float:
         return (recording.utc_offset_ns + recording.span_ns[0]) * 1e-9
     except RecordingError:
         return float("nan")
-
-
-def _note(recording: Recording, name: str) -> dict[str, Any]:
-    """A note whose values are JSON; empty where it is missing or cannot be read."""
-    try:
-        return {key: json.loads(text) for key, text in recording.metadata.get(name, {}).items()}
-    except json.JSONDecodeError:
-        return {}
 
 
 def _tracking(recording: Recording) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ __all__ = [
     "failed_row",
     "schema",
     "to_table",
-    "utc_text",
 ]
 
 #: Raised when a column is taken away or means something else; a new column does not raise it.
@@ -148,8 +146,3 @@ def failed_row(
         load=nan,
         result="",
     )
-
-
-def utc_text(time_us: int) -> str:
-    """A time of the table for people; empty for 0, which stands for unknown."""
-    return "" if not time_us else f"{datetime.fromtimestamp(time_us * 1e-6, UTC):%Y-%m-%d %H:%M}"

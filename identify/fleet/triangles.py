@@ -63,7 +63,6 @@ class KeptTriangles:
         header = {
             "schema": SCHEMA,
             "version": VERSION,
-            "robot": self.robot.to_dict(),
             "processing": self.processing.to_dict(),
             "delay_s": self.delay_s,
             "inflation": self.inflation,
@@ -76,11 +75,11 @@ class KeptTriangles:
         for j in range(len(layout.tree)):
             place = _columns(layout.parameters[layout.row(j)], len(layout.names))
             packed.append(extended[j][np.ix_(place, place)][np.triu_indices(len(place))])
-        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         file = io.BytesIO()
         np.savez_compressed(
             file,
-            header=text,
+            header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+            robot=np.frombuffer(json.dumps(self.robot.to_dict()).encode(), dtype=np.uint8),
             rows=self.information.rows,
             triangles=np.concatenate(packed),
             temperature=np.asarray(self.temperature, dtype=np.float64),
@@ -99,7 +98,7 @@ class KeptTriangles:
                     f"{source}: schema {header.get('schema')!r} version {header.get('version')!r}, must be {SCHEMA!r} "
                     f"version {VERSION}; identify the recording anew"
                 )
-            robot = _robot(json.dumps(header["robot"], sort_keys=True))
+            robot = _robot(parts["robot"].tobytes())
             processing = Processing.from_dict(header["processing"])
             information = _unpacked(robot, parts["triangles"], parts["rows"])
         except (LookupError, ValueError, TypeError, AttributeError, OSError, zipfile.BadZipFile) as exc:
@@ -171,8 +170,8 @@ def _unpacked(robot: Robot, packed: Array, rows: NDArray[np.int64]) -> Informati
 
 
 @lru_cache(16)  # sessions of one arm have one robot
-def _robot(text: str) -> Robot:
-    return Robot.from_dict(json.loads(text))
+def _robot(text: bytes) -> Robot:
+    return Robot.from_dict(bounded_json(text, most=MOST_BYTES))
 
 
 def distinct_sources(kept: Sequence[KeptTriangles]) -> None:

@@ -191,6 +191,7 @@ def _told(tally: Tally, campaign: Campaign, seconds: float, as_json: bool) -> Ex
             "failed": failures,
             "verdicts": grades,
             "seconds": seconds,
+            "rate": tally.rate,
             "memory": max(tally.memory.values(), default=0),
             "out": str(campaign.out),
             "table": str(table),

@@ -16,12 +16,11 @@ from heft.daq.record import Writer
 from heft.drivers import Block, Column, Stream
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.recorded_robot import ROBOT_JSON
+from heft.identify.fleet.session_facts import RIG_FILE
 from heft.identify.robot import Robot
 
-__all__ = ["RIG_FILE", "WholeSession", "fourier_motion"]
+__all__ = ["WholeSession", "fourier_motion"]
 
-#: Attachment that names the arm: the rig's file, as `heft run` attaches it.
-RIG_FILE = "configuration/rig.yaml"
 TICK_HZ, TICK_BITS = 1e6, 32
 #: Host time of the first sample [ns].
 START_NS = 1_000_000_000

@@ -78,6 +78,19 @@ def test_recordings_of_a_night_or_an_arm_are_one_fit(
     assert [one["source"] for one in result["recordings"]] == ["night1.mcap", "night3.mcap"]
 
 
+def test_triangles_go_below_out_where_nothing_can_be_written_beside(
+    fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recordings = shutil.copytree(
+        fleet / "arm0", tmp_path / "recordings", ignore=shutil.ignore_patterns("*.npz")
+    )
+    (recordings / "night0.triangles.npz").mkdir()  # in the way, also of one who may write everywhere
+    code, said = answer(capsys, str(recordings), "--out", str(tmp_path / "out"))
+    assert (code, said["identified"]) == (0, 2)
+    assert (tmp_path / "out" / "night0" / "0.triangles.npz").is_file()
+    assert (recordings / "night2.triangles.npz").is_file()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -11,7 +11,7 @@ import pytest
 from heft.identify.fleet.triangles import KeptTriangles
 from heft.main import main
 
-pytestmark = pytest.mark.usefixtures("one_process")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_process")]
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heft.identify.fleet.change import FEWEST, find_changes, noise_of, threshold
+from heft.identify.fleet.change import FEWEST, find_changes, noise_of, thresholds
 
 QUANTITIES = 40
-LEAST = threshold(QUANTITIES)
+LEAST = thresholds(QUANTITIES)
 
 
 def series(
@@ -48,7 +48,7 @@ def test_a_year_without_events_is_quiet() -> None:
     for seed in range(120):
         y, X = series(100 + seed, 365, rho=0.4 if seed % 4 == 0 else 0.0)
         told += any(find_changes(y[:n], np.full(n, 0.002), X[:n], LEAST)[0] for n in (30, 100, 200, 365))
-    assert told <= 120 * 0.3 / QUANTITIES * 3.0
+    assert told <= 120 * 0.5 / QUANTITIES * 2.5
 
 
 def test_temperature_is_no_change_and_scatter_is_estimated() -> None:
@@ -77,6 +77,7 @@ def test_series_without_scatter_do_no_harm(y: np.ndarray) -> None:
     assert find_changes(y[: FEWEST - 1], np.zeros(FEWEST - 1), np.zeros((FEWEST - 1, 0)), LEAST)[0] == []
 
 
-def test_threshold_rises_with_quantities_and_falls_with_the_rate() -> None:
-    assert threshold(1) < threshold(50) < threshold(500)
-    assert threshold(50, 1.0) < threshold(50, 0.1)
+def test_thresholds_rise_with_quantities_and_fall_with_the_rate() -> None:
+    for kind in ("step", "trend"):
+        assert thresholds(1)[kind] < thresholds(50)[kind] < thresholds(500)[kind]
+        assert thresholds(50, 1.0)[kind] < thresholds(50, 0.1)[kind]

@@ -1,0 +1,29 @@
+"""Without the extra, and with a scheduler that is not there: one clear line each."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from heft.main import main
+
+
+def test_without_the_extra_it_says_what_to_install(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["fleet", "identify", str(fleet), "--out", str(tmp_path)]) == 2
+    assert "install heft[fleet]" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    assert main(["fleet", "identify", "s3://bucket/**", "--out", str(tmp_path)]) == 2
+    assert "install heft[fleet]" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_is_not_there_is_told(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("heft.fleet.cluster.ANSWER_S", 0.3)
+    assert main(["fleet", "identify", str(fleet), "--out", str(tmp_path), "--on", "tcp://127.0.0.1:1"]) == 4
+    assert "no scheduler answers there" in capsys.readouterr().err
