@@ -214,7 +214,7 @@ class WeighingJob(Job):
                 f"not armed: the wrist would move, and nobody has typed the robot's name, "
                 f"{self.place.rig.robot.name}, within the last {arming.window_s:g} s; arm it first"
             )
-        self._job: PayloadJob = payload_job(self._arguments, arming)
+        self._job: PayloadJob = payload_job(self._arguments, self)
         if self._job.rig.path.resolve() != self.place.rig.path.resolve():
             raise ConfigError(
                 f"{self._arguments.live}: of the rig {self._job.rig.path}; this service owns {self.place.rig.path}"
@@ -244,6 +244,16 @@ class WeighingJob(Job):
             "payloads": list(self.payloads.values()),
         }
 
+    async def confirm(self, plan: Sequence[Leg], unreferenced: Mapping[str, str] | None = None) -> None:
+        """As `Consent`: the plan is shown, then the operator decides."""
+        if self.place.robot is not None:
+            self.path = await asyncio.to_thread(planned_path, self.place.robot, plan)
+        await self.place.arming.confirm(plan, unreferenced)
+
+    def announce(self, what: str) -> None:
+        """As `Consent`."""
+        self.place.arming.announce(what)
+
     def _tell(self, facts: dict[str, Any]) -> None:
         self.payloads[facts["number"]] = facts
 
@@ -253,7 +263,7 @@ class WeighingJob(Job):
             self._operator.ask(reason)
 
     def details(self) -> dict[str, Any]:
-        return {"payloads": list(self.payloads.values())[-20:]}
+        return {"weighed": len(self.payloads)}
 
 
 class ProbeJob(Job):
