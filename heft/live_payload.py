@@ -88,6 +88,7 @@ class PayloadService(Sink):
         self._work = asyncio.Event()
         self._over = False
         self._carried: Pickup | None = None
+        self._ended: set[int] = set()  # pick-ups whose end was told: once, whatever is found out later
         self._recording: _PickupRecording | None = None
         self._free_ns = 0  # when the last pick-up's object was gone
         if link is not None:
@@ -134,6 +135,9 @@ class PayloadService(Sink):
 
     async def _update(self, pickup: Pickup) -> None:
         first = pickup.number not in self.tally.payloads
+        ends = pickup.end is not None and pickup.number not in self._ended
+        if ends:
+            self._ended.add(pickup.number)
         facts = self._reporter.document(pickup, self._process.hand)
         if first and pickup.t_pick is not None:
             facts["latency_s"] = self._clock.now_ns() * 1e-9 - pickup.t_signal
@@ -146,10 +150,11 @@ class PayloadService(Sink):
             self.host.publish(topics.PAYLOAD, facts)
         if self._link is not None:
             self._link.state(mqtt_topics.payload(self._cell), facts)
-            if first or pickup.end is not None:
+            if ends or (first and pickup.end is None):
                 event = "picked" if pickup.end is None else str(pickup.end)
                 self._link.event(mqtt_topics.payload_event(self._cell), {**facts, "event": event})
-        self._tell(facts)
+        if ends or pickup.end is None:
+            self._tell(facts)
         if first and pickup.end is None:
             await self._begin_recording(pickup)
         self._on_update(pickup)

@@ -8,10 +8,12 @@ import gc
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 from heft.arming import Arming, Consent
 from heft.attachments import attachments_of
@@ -51,6 +53,8 @@ from heft.payload_motion import WristMotions, described
 from heft.payload_process import PayloadProcess
 from heft.preflight import Preflight
 from heft.priority import ahead_of_others
+from heft.terminal.payload_page import write_payload_page
+from heft.terminal.payload_panel import PayloadPanel
 from heft.terminal.payloads import describe_payload
 
 __all__ = ["Operator", "PayloadJob", "payload_job", "run_live", "serve_payload"]
@@ -147,17 +151,33 @@ async def _until_asked(job: PayloadJob) -> int:
 
 async def _serve(job: PayloadJob, operator: Operator) -> int:
     arguments = job.arguments
+    console = Console(highlight=False, markup=False)
+    panel = PayloadPanel(console, job.rig.robot.name, job.folder.path)
+    known: dict[int, dict[str, Any]] = {}
+    # Where a person is asked to arm it, the terminal is that question's.
+    asks = job.config is not None and arguments.arm is None and bool(job.rig.real)
+    drawn = console.is_terminal and not arguments.json and not asks
 
     def tell(facts: dict[str, Any]) -> None:
+        known[facts["number"]] = facts
         if arguments.json:
             sys.stderr.write(describe_payload(facts) + "\n")
-        sys.stdout.write(
-            (json.dumps(facts, allow_nan=False) if arguments.json else describe_payload(facts)) + "\n"
-        )
+            sys.stdout.write(json.dumps(facts, allow_nan=False) + "\n")
+        elif drawn:
+            panel.update(facts)
+        else:
+            sys.stdout.write(describe_payload(facts) + "\n")
         sys.stdout.flush()
 
     with private_endpoints(telemetry=job.rig.telemetry, outside=job.rig.outside) as endpoints:
-        end = await serve_payload(job, operator, endpoints, tell)
+        # Where a person is asked to arm it, the terminal is that question's.
+        drawn = (
+            console.is_terminal and not arguments.json and (job.config is None or arguments.arm is not None)
+        )
+        with panel.shown() if drawn else nullcontext():
+            end = await serve_payload(job, operator, endpoints, tell)
+    if known and job.folder.path.is_dir():
+        _notify(f"page {write_payload_page(job.folder.path, job.rig.robot.name, list(known.values()))}")
     if end.reason:
         _notify(f"{end.state}: {end.reason}")
     return of_state(end.state)

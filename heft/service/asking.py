@@ -71,12 +71,14 @@ async def _follow(
 
 
 def _absolute(request: dict[str, Any]) -> dict[str, Any]:
-    """Paths as the service, which runs elsewhere, understands them."""
-    return {
-        key: str(value.absolute()) if isinstance(value, Path) else value
-        for key, value in request.items()
-        if value is not None
-    }
+    """Paths as the service, which runs elsewhere, understands them; a speed without end as `max`."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Path):
+            return str(value.absolute())
+        return "max" if value == float("inf") else value
+
+    return {key: plain(value) for key, value in request.items() if value is not None}
 
 
 def _code(outcome: dict[str, Any]) -> int:

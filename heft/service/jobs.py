@@ -27,6 +27,7 @@ from heft.drivers.errors import CommandError, HeftError
 from heft.identify.data.recorded_robot import robot_of
 from heft.identify.errors import DataError
 from heft.options import settings as _settings
+from heft.options import speed as _speed_option
 from heft.output_folder import OutputFolder, recording_names
 from heft.payload_run import Operator, PayloadJob, payload_job, serve_payload
 from heft.preflight import Preflight
@@ -62,6 +63,14 @@ def make_job(kind: str, place: Place, request: Mapping[str, Any]) -> Job:
     return job
 
 
+def _speed(given: float | str) -> float:
+    """Times real time; infinite for `max`."""
+    try:
+        return _speed_option(str(given))
+    except argparse.ArgumentTypeError as exc:
+        raise ConfigError(str(exc)) from exc
+
+
 class SessionJob(Job):
     """A session of this rig, as `heft run` does it; the worker beside it, the report in a process of its own."""
 
@@ -73,7 +82,7 @@ class SessionJob(Job):
         session: str,
         *,
         out: str | None = None,
-        speed: float = 1.0,
+        speed: float | str = 1.0,
         seed: int | None = None,
         identify: bool = True,
         settings: Sequence[str] = (),
@@ -81,7 +90,7 @@ class SessionJob(Job):
         viewer: bool = True,
     ) -> None:
         super().__init__(place, Path(session).stem)
-        self._file, self._out, self._speed = Path(session), out, speed
+        self._file, self._out, self._speed = Path(session), out, _speed(speed)
         self._seed = place.seed if seed is None else seed
         self._identify, self._settings = identify, tuple(settings)
         self._unrehearsed, self._viewer = unrehearsed, viewer
@@ -182,7 +191,7 @@ class WeighingJob(Job):
         result: str | None = None,
         objects: str = "configs/objects",
         out: str | None = None,
-        speed: float = 1.0,
+        speed: float | str = 1.0,
     ) -> None:
         super().__init__(place, "weighing" if session is None else Path(session).stem)
         self._arguments = argparse.Namespace(
@@ -193,7 +202,7 @@ class WeighingJob(Job):
             objects=Path(objects),
             out=None if out is None else Path(out),
             root=place.data,
-            speed=speed,
+            speed=_speed(speed),
             seed=place.seed,
             find_gravity=False,
             gain_spread=None,
@@ -215,7 +224,7 @@ class WeighingJob(Job):
                 f"not armed: the wrist would move, and nobody has typed the robot's name, "
                 f"{self.place.rig.robot.name}, within the last {arming.window_s:g} s; arm it first"
             )
-        self._job: PayloadJob = payload_job(self._arguments, arming)
+        self._job: PayloadJob = payload_job(self._arguments, self)
         if self._job.rig.path.resolve() != self.place.rig.path.resolve():
             raise ConfigError(
                 f"{self._arguments.live}: of the rig {self._job.rig.path}; this service owns {self.place.rig.path}"
@@ -245,6 +254,16 @@ class WeighingJob(Job):
             "payloads": list(self.payloads.values()),
         }
 
+    async def confirm(self, plan: Sequence[Leg], unreferenced: Mapping[str, str] | None = None) -> None:
+        """As `Consent`: the plan is shown, then the operator decides."""
+        if self.place.robot is not None:
+            self.path = await asyncio.to_thread(planned_path, self.place.robot, plan)
+        await self.place.arming.confirm(plan, unreferenced)
+
+    def announce(self, what: str) -> None:
+        """As `Consent`."""
+        self.place.arming.announce(what)
+
     def _tell(self, facts: dict[str, Any]) -> None:
         self.payloads[facts["number"]] = facts
 
@@ -254,7 +273,7 @@ class WeighingJob(Job):
             self._operator.ask(reason)
 
     def details(self) -> dict[str, Any]:
-        return {"payloads": list(self.payloads.values())[-20:]}
+        return {"weighed": len(self.payloads)}
 
 
 class ProbeJob(Job):
@@ -297,11 +316,9 @@ class ReplayJob(Job):
 
     kind = "replay"
 
-    def __init__(self, place: Place, file: str, *, speed: float = 1.0, loop: bool = False) -> None:
+    def __init__(self, place: Place, file: str, *, speed: float | str = 1.0, loop: bool = False) -> None:
         super().__init__(place, Path(file).stem)
-        if not speed > 0:
-            raise ConfigError(f"replay: speed {speed:g}: give a positive factor")
-        self._file, self._speed, self._loop = Path(file), speed, loop
+        self._file, self._speed, self._loop = Path(file), _speed(speed), loop
         self._replay: Replay | None = None
         self._stopped = False
 
@@ -313,7 +330,8 @@ class ReplayJob(Job):
                 self.scene = arm_of_robot(robot)
 
     async def run(self) -> dict[str, Any]:
-        async with Replay(self._recording, self.place.endpoints.telemetry, RealClock(self._speed)) as replay:
+        clock = None if self._speed == float("inf") else RealClock(self._speed)
+        async with Replay(self._recording, self.place.endpoints.telemetry, clock) as replay:
             self._replay = replay
             replay.looping = self._loop
             if not self._stopped:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["describe_payload", "describe_payloads"]
+__all__ = ["com_text", "describe_payload", "describe_payloads", "mass_text", "recognised_text"]
 
 _ENDED = {
     "carried": "still held",
@@ -33,7 +33,7 @@ def describe_payload(facts: Mapping[str, Any]) -> str:
     where = f"{facts['number']}: {facts['state']}"
     if "mass" not in facts:
         return f"{where}: no weight"
-    line = f"{where}: {_mass(facts)}, centre of mass {_com(facts)}"
+    line = f"{where}: {mass_text(facts)}, centre of mass {com_text(facts)}"
     found = facts.get("recognition")
     return line if found is None or found["name"] is None else f"{line}: {found['name']}"
 
@@ -44,13 +44,14 @@ def _paragraph(facts: Mapping[str, Any]) -> Iterator[str]:
         return
     yield f"{facts['number']}  picked up at {facts['t_pick']:.2f} s, {_ENDED[facts['state']]}"
     if "mass" in facts:
-        yield f"   mass            {_mass(facts)}"
-        yield f"   centre of mass  {_com(facts)} in the flange's frame"
+        yield f"   mass            {mass_text(facts)}"
+        yield f"   centre of mass  {com_text(facts)} in the flange's frame"
         yield f"   moments         {_moments(facts)}"
         if "joint_torque" in facts:
-            yield f"   joint torques   {_mass(facts['joint_torque'])}, centre of mass {_com(facts['joint_torque'])}"
+            by_joints = facts["joint_torque"]
+            yield f"   joint torques   {mass_text(by_joints)}, centre of mass {com_text(by_joints)}"
         if "recognition" in facts:
-            yield f"   it is           {_recognised(facts['recognition'])}"
+            yield f"   it is           {recognised_text(facts['recognition'])}"
         yield from _controllers(facts["controllers"])
     if facts["repeated_events"]:
         yield f"   note: its pick-up was told {facts['repeated_events'] + 1} times"
@@ -68,11 +69,13 @@ def _controllers(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"   {'Franka':<7}({told['means']['franka']})  setLoad({numbers})"
 
 
-def _mass(facts: Mapping[str, Any]) -> str:
+def mass_text(facts: Mapping[str, Any]) -> str:
+    """Mass with the half-width of its 95 % interval."""
     return f"{_value(facts['mass'], facts['std']['mass'])} kg"
 
 
-def _com(facts: Mapping[str, Any]) -> str:
+def com_text(facts: Mapping[str, Any]) -> str:
+    """Centre of mass likewise."""
     pairs = zip(facts["com"], facts["std"]["com"], strict=True)
     return ", ".join(_value(value, std, 1e3) for value, std in pairs) + " mm"
 
@@ -84,7 +87,8 @@ def _moments(facts: Mapping[str, Any]) -> str:
     return ", ".join(f"{1e3 * value:.3g}" if measured else "?" for value, measured in pairs) + " g m2"
 
 
-def _recognised(found: Mapping[str, Any]) -> str:
+def recognised_text(found: Mapping[str, Any]) -> str:
+    """Which known object it is."""
     best = found["candidates"][0]
     if found["verdict"] == "known":
         grasp = found["grasp"]

@@ -31,13 +31,15 @@ def link_shapes(config: RobotConfig | None, robot: Robot) -> list[tuple[str, pin
     """Each link's shapes, by its name: as its model file has them, else capsules from its joint to the next ones.
 
     `config` None: there is no file at hand. A mesh counts as its convex hull. Links of a base that does not move are no
-    part of it; a root that moves freely is where the kinematic model's base is, and what is fixed to a link has its shapes.
+    part of it; a root that moves freely is where the kinematic model's base is, and what is fixed to a link has its
+    shapes.
     """
     found: list[tuple[str, pin.GeometryObject]] = []
     drawn = [] if config is None or config.model is None else _drawn(config.model_file, config.locked)
     n, free = len(robot.joints), int(robot.tree.free)
     for i, link in enumerate(robot.links[: n + free]):
-        joint = i + 1 if i < n else 0  # of the kinematic model; in the file a free root has a joint before all others
+        # Of the kinematic model; in the file a free root has a joint before all others.
+        joint = i + 1 if i < n else 0
         own = [shape for shape in drawn if shape.parentJoint == joint + free]
         for number, shape in enumerate(own or _capsules(robot, i if i < n else -1)):
             shape.name, shape.parentJoint = f"{link}.{number}", joint

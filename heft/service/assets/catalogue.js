@@ -51,7 +51,7 @@ export class Catalogue {
 
   facts(one) {
     if (one.kind === "result") return `${short(one.total_mass)} kg, torque error ${one.validation === null ? "–" : `${(100 * one.validation).toFixed(1)} %`} on unseen motion, ${one.method}`;
-    if (one.kind === "pickup" && one.payload.mass !== undefined) return `${one.payload.mass.toFixed(3)} kg ${one.payload.recognition?.name ?? ""}`;
+    if (one.kind === "pickup" && one.payload.mass !== undefined) return `${one.payload.mass.toFixed(3)} kg ${(one.payload.recognition?.name ?? "").replaceAll("_", " ")}`;
     return `${one.seconds.toFixed(1)} s, ${(one.bytes / 1e6).toFixed(1)} MB, ${one.lost} lost`;
   }
 

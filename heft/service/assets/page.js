@@ -47,15 +47,16 @@ function take(news) {
   onFrame(news.frame);
 }
 
-let asked = false;
+let asked = false, shownTime = 0;
 function onFrame(frame) {
   state.frame = frame;
   if (frame.q) {
     const held = state.payloads.at(-1);
     arm.pose(frame.q, state.progress?.seconds_done ?? 0, held && held.state === "carried" && held.mass ? held : null);
   }
-  if (frame.t && !asked) {
+  if (frame.t && frame.t !== shownTime && !asked) {
     asked = true;
+    shownTime = frame.t;
     requestAnimationFrame(() => { // painted in this frame: the callbacks of arm and plot came before
       asked = false;
       const delay = Date.now() - frame.utc_ms;
@@ -158,14 +159,14 @@ function onPayloads(payloads) {
   if (!now) { $("hand").replaceChildren(element("p", { class: "empty" }, payloads.length ? "Closed on nothing yet." : "Nothing has been weighed yet.")); return; }
   const [mass, error] = withInterval(now.mass, now.std.mass);
   const centre = now.com.map((v, i) => withInterval(v, now.std.com[i], 1e3).join(" ")).join(",  ");
-  const found = now.recognition, name = found ? found.name ?? (found.verdict === "ambiguous" ? found.candidates.map((c) => c.name).join(" or ") : found.verdict) : "";
+  const found = now.recognition, name = found ? found.name ?? (found.verdict === "ambiguous" ? found.candidates.map((c) => c.name).join(" or ") : found.verdict).replaceAll("_", " ") : "";
   const held = { carried: "held now", released: "released", dropped: "dropped", slipped: "slipped", unfinished: "held at the end" }[now.state] ?? now.state;
   $("hand").replaceChildren(
     element("p", { class: "mass", "data-mass": now.mass }, element("b", {}, mass), element("span", {}, `kg ${error}`)),
     element("p", { class: "called" }, name || "unknown object", element("em", {}, `  pick-up ${now.number}, ${held}${found?.name ? `, ${Math.round(100 * found.candidates[0].probability)} %` : ""}`)),
     element("p", { class: "centre" }, `centre of mass  ${centre} mm`),
     element("p", { class: "controllers", tabindex: "0" }, now.controllers?.ur ?? now.controllers?.kuka ?? ""),
-    element("ul", { class: "others" }, ...shown.slice(0, -1).reverse().slice(0, 6).map((one) => element("li", {}, `${one.number}: ${withInterval(one.mass, one.std.mass).join(" ")} kg ${one.recognition?.name ?? ""}`))));
+    element("ul", { class: "others" }, ...shown.slice(0, -1).reverse().slice(0, 6).map((one) => element("li", {}, `${one.number}: ${withInterval(one.mass, one.std.mass).join(" ")} kg ${(one.recognition?.name ?? "").replaceAll("_", " ")}`))));
 }
 
 // -- what is known of the arm -----------------------------------------------------------------------------------------

@@ -227,8 +227,10 @@ class Application:
     async def _payload(self, request: Request) -> Any:
         asked = await _body(request)
         session = asked.get("session")
-        chosen = {} if not session else {"session": self._session(str(session))}
-        return await self._submit("payload", arm=bool(asked.get("arm", False)), **chosen)
+        chosen = {key: asked[key] for key in ("arm", "speed") if key in asked}
+        if session:
+            chosen["session"] = self._session(str(session))
+        return await self._submit("payload", **chosen)
 
     async def _probe(self, request: Request) -> Any:
         return await self._submit("probe", **await _body(request))

@@ -52,10 +52,10 @@ class FoxgloveView:
         import foxglove
 
         self._server, self._scene = server, scene
-        self._joints = foxglove.Channel("/joint_states", schema=_schema("heft.JointStates"))
-        self._wrench = foxglove.Channel("/wrench", schema=_schema("heft.Wrench"))
+        self._joints = foxglove.channels.JointStatesChannel("/joint_states")
+        self._wrench = foxglove.Channel("/wrench", message_encoding="json")
         self._told = {
-            topic: foxglove.Channel(f"/{topic}", schema=_schema(f"heft.{topic.title()}"))
+            topic: foxglove.Channel(f"/{topic}", message_encoding="json")
             for topic in (topics.STATE, topics.EVENT, topics.PROGRESS, topics.PAYLOAD)
         }
         self._transforms = foxglove.channels.FrameTransformsChannel("/tf")
@@ -82,41 +82,29 @@ class FoxgloveView:
         found = dict(zip(columns, values.tolist(), strict=True))
         positions = {c.of: found[c.name] for c in block.stream.columns if c.quantity == "position"}
         if positions:
-            self._joint_states(block, found, positions, t_ns)
+            self._joint_states(found, positions, t_ns)
         if set(_FORCES) <= set(columns):
             force = {axis: found[f"{axis}.force"] for axis in "xyz"}
             torque = {axis: found[f"{axis}.torque"] for axis in "xyz"}
             facts = {"t_ns": t_ns, "frame_id": block.stream.frame, "force": force, "torque": torque}
             self._wrench.log(json.dumps(facts).encode(), log_time=t_ns)
 
-    def _joint_states(
-        self, block: Block, found: dict[str, float], positions: dict[str, float], t_ns: int
-    ) -> None:
-        names = list(positions)
-        facts = {
-            "t_ns": t_ns,
-            "stream": block.stream.name,
-            "name": names,
-            **{
-                kind: [found.get(f"{name}.{quantity}") for name in names]
-                for kind, quantity in (
-                    ("position", "position"),
-                    ("velocity", "velocity"),
-                    ("effort", "torque"),
-                )
-            },
-        }
-        self._joints.log(json.dumps(facts).encode(), log_time=t_ns)
+    def _joint_states(self, found: dict[str, float], positions: dict[str, float], t_ns: int) -> None:
+        from foxglove import messages
+
+        joints = [
+            messages.JointState(
+                name=name,
+                position=position,
+                velocity=found.get(f"{name}.velocity"),
+                effort=found.get(f"{name}.torque"),
+            )
+            for name, position in positions.items()
+        ]
+        self._joints.log(messages.JointStates(joints=joints), log_time=t_ns)
         scene = self._scene()
         if scene is not None and all(joint["name"] in positions for joint in scene["joints"]):
             self._transforms.log(_transforms(scene, positions), log_time=t_ns)
-
-
-def _schema(name: str) -> Any:
-    import foxglove
-
-    text = json.dumps({"type": "object", "title": name, "additionalProperties": True}).encode()
-    return foxglove.Schema(name=name, encoding="jsonschema", data=text)
 
 
 def _transforms(scene: dict[str, Any], positions: dict[str, float]) -> Any:

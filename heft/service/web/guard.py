@@ -46,7 +46,7 @@ HEADERS = (
 )
 
 
-class _TooLong(Exception):
+class _TooLongError(Exception):
     """A body has more bytes than it may."""
 
 
@@ -124,11 +124,13 @@ class Guard:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > most:
-                raise _TooLong
+                raise _TooLongError
             return message
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             nonlocal begun
+            if taken > most and not begun:
+                return  # what the application makes of it; the refusal is said below
             if message["type"] == "http.response.start":
                 begun = True
                 own = {name for name, _ in message.get("headers", ())}
@@ -140,7 +142,7 @@ class Guard:
 
         try:
             await self.app(scope, counted, with_headers)
-        except _TooLong:
+        except _TooLongError:
             if not begun:
                 words = f"a body of more than {most} bytes: not taken"
                 await self._refuse(scope, receive, send, 413, words)

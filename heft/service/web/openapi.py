@@ -10,6 +10,7 @@ from heft import __version__
 __all__ = ["OPERATIONS", "openapi", "openapi_page"]
 
 _NUMBER, _TEXT, _YES = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
+_SPEED = {"type": ["number", "string"], "description": "times real time, or max; simulated rigs only"}
 
 #: Method, path, what it does, and the keys of its body or query.
 OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
@@ -31,7 +32,7 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
             "session": _TEXT,
             "identify": _YES,
             "seed": {"type": "integer"},
-            "speed": _NUMBER,
+            "speed": _SPEED,
             "unrehearsed": _YES,
         },
     ),
@@ -39,14 +40,14 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "post",
         "/api/payload",
         "weigh what is picked up; with a session: while it runs",
-        {"session": _TEXT, "arm": _YES},
+        {"session": _TEXT, "arm": _YES, "speed": _SPEED},
     ),
     ("post", "/api/probe", "identity, rate and clock of every device; nothing moves", {"seconds": _NUMBER}),
     (
         "post",
         "/api/replay",
         "replay a recording of the catalogue",
-        {"id": {"type": "integer"}, "speed": _NUMBER, "loop": _YES},
+        {"id": {"type": "integer"}, "speed": _SPEED, "loop": _YES},
     ),
     (
         "post",

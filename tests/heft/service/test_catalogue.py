@@ -1,0 +1,83 @@
+"""The catalogue: an index of files that can be made anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heft.daq.clock import ManualClock
+from heft.daq.errors import ConfigError
+from heft.daq.record import Recorder
+from heft.drivers.block import Block
+from heft.drivers.stream import Column, Stream
+from heft.service.catalogue import NAME, Catalogue
+
+STREAM = Stream("wrist.wrench", (Column("x", "force", "N"),), 1000.0)
+
+
+async def record(path: Path, samples: int = 100) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    async with Recorder(path, ManualClock()) as recorder:
+        recorder.describe(STREAM)
+        times = (np.arange(samples) * 1_000_000 + 1_000_000_000).astype(np.int64)
+        recorder.block(Block(STREAM, 0, times, np.ones((samples, 1)), np.zeros((samples, 1), dtype=np.uint8)))
+        recorder.event("state", state="done", reason="")
+        recorder.note("losses", {STREAM.name: {"lost": 3}})
+
+
+def result(folder: Path, grade: str = "good") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "verdict": {"grade": grade, "headline": "every link is a body that could exist"},
+        "robot": {"name": "wam7"},
+        "method": "sdp",
+        "level": "full",
+        "relative_error": {"fit": 0.01, "validation": 0.02},
+        "total_mass": 20.0,
+        "rank": 59,
+    }
+    (folder / "result.json").write_text(json.dumps(facts))
+
+
+async def test_files_are_entered_and_forgotten(tmp_path: Path) -> None:
+    await record(tmp_path / "a" / "one.mcap")
+    result(tmp_path / "a")
+    (tmp_path / "a" / "other.mcap").write_bytes(b"not a recording")
+    catalogue = Catalogue(tmp_path)
+    catalogue.prepare()
+    catalogue.refresh()
+    kinds = {entry.kind: entry for entry in catalogue.entries()}
+    assert set(kinds) == {"recording", "result"}
+    told = kinds["recording"].to_dict()
+    assert (told["state"], told["lost"], told["complete"]) == ("done", 3, True)
+    assert kinds["result"].facts["grade"] == "good"
+    assert catalogue.entry(kinds["result"].id).path == tmp_path / "a" / "result.json"
+    (tmp_path / "a" / "one.mcap").unlink()
+    result(tmp_path / "a", "unfit, or so it seems")
+    catalogue.refresh()
+    assert [entry.facts["grade"] for entry in catalogue.entries()] == ["unfit, or so it seems"]
+    with pytest.raises(ConfigError, match="no such entry"):
+        catalogue.entry(99)
+
+
+async def test_one_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
+    await record(tmp_path / "a" / "one.mcap")
+    catalogue = Catalogue(tmp_path)
+    catalogue.prepare()
+    catalogue.refresh()
+    data = bytearray((tmp_path / NAME).read_bytes())
+    for damaged in (b"no database at all", bytes(data[:100]) + bytes(len(data) - 100)):
+        (tmp_path / NAME).write_bytes(damaged)
+        again = Catalogue(tmp_path)
+        again.prepare()
+        again.refresh()
+        assert [entry.facts["name"] for entry in again.entries()] == ["one"]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        Catalogue(tmp_path / "file" / "data").prepare()

@@ -1,0 +1,288 @@
+"""`heft serve` as users and strangers meet it: its page in a real browser, its requests, its death and its return."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from heft.daq.config.shipped import CONFIGS
+from heft.daq.recording import Recording
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(240)]
+
+
+class Service:
+    """A `heft serve` of its own, in a folder of its own."""
+
+    def __init__(self, folder: Path, rig: str, *more: str) -> None:
+        self.folder, self.data = folder, folder / "data"
+        words = [
+            "serve",
+            str(CONFIGS / "rigs" / rig),
+            "--port",
+            "0",
+            "--json",
+            "--out",
+            str(self.data),
+            *more,
+        ]
+        self.errors = (folder / "errors").open("ab")
+        self.popen = subprocess.Popen(
+            [sys.executable, "-P", "-m", "heft", *words],
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+        )
+        assert self.popen.stdout is not None
+        line = self.popen.stdout.readline()
+        assert line, (folder / "errors").read_text()
+        self.url = json.loads(line)["url"].partition("#")[0].rstrip("/")
+        self.http = httpx.Client(base_url=self.url, timeout=60.0)
+
+    def post(self, path: str, **facts: Any) -> Any:
+        answer = self.http.post(path, json=facts)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def outcome(self, number: int) -> Any:
+        return self.until(lambda: self.http.get(f"/api/jobs/{number}").json()["outcome"])
+
+    def status(self) -> Any:
+        return self.http.get("/api/status").json()
+
+    def until(self, look: Any, seconds: float = 120.0) -> Any:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := look():
+                return found
+            time.sleep(0.1)
+        pytest.fail(f"never came; {self.status()}")
+
+    def end(self) -> int:
+        self.http.close()
+        self.popen.send_signal(signal.SIGTERM)
+        code = self.popen.wait(30)
+        self.errors.close()
+        return code
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        running = Service(tmp_path_factory.mktemp("service"), "sim_wam7.yaml")
+        yield running
+        assert running.end() == 0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip("no chromium on this host")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+def opened(browser: Any, service: Service, width: int = 1280, scheme: str = "light") -> tuple[Any, set[str]]:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    hosts: set[str] = set()
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+    page.goto(service.url)
+    page.wait_for_selector("#streams tr")
+    return page, hosts
+
+
+def shows(page: Any, what: str, seconds: float = 60.0) -> None:
+    """Return when this is so on the page; its policy forbids that a script looks for it there."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(what):
+        assert time.monotonic() < end, what
+        page.wait_for_timeout(100)
+
+
+def test_strangers_are_refused_and_nothing_moves(service: Service) -> None:
+    own = {"content-type": "application/json"}
+    for headers, status in (
+        ({"origin": "http://evil.example"}, 403),
+        ({"host": "evil.example"}, 421),
+        ({"content-type": "text/plain"}, 415),
+    ):
+        answer = service.http.post("/api/run", content=b"{}", headers={**own, **headers})
+        assert answer.status_code == status
+        assert answer.json()["error"]
+    for path in ("/assets/../owner.py", "/assets/%2e%2e/owner.py", "/api/catalogue/..%2f..%2fetc/file"):
+        assert service.http.get(path).status_code == 404
+    for name in ("../../etc/passwd", "/etc/passwd", "wam7_excitation.yaml/../x"):
+        answer = service.http.post("/api/run", json={"session": name})
+        assert answer.status_code == 400
+        assert "not among the sessions" in answer.json()["error"]
+    answer = service.http.post("/api/import", params={"name": "../x.csv"}, content=b"1,2")
+    assert "not a file name" in answer.json()["error"]
+    said = _gigabyte(service.url)
+    assert " 413 " in said
+    assert "a body of 1073741824 bytes" in said
+    with pytest.raises((InvalidStatus, ConnectionClosed)):
+        connect(f"{service.url.replace('http', 'ws')}/stop", origin="http://evil.example").recv()  # type: ignore[arg-type]
+    assert service.status()["job"] is None
+    log = Path(os.environ["XDG_STATE_HOME"], "heft", "heft.log").read_text()
+    assert "refused http /api/run" in log
+    assert "evil.example" in log
+
+
+def test_a_session_by_the_command_line_finds_the_service(service: Service, tmp_path: Path) -> None:
+    words = [
+        "run",
+        str(CONFIGS / "sessions" / "wam7_excitation.yaml"),
+        "--speed",
+        "max",
+        "--no-identify",
+        "--json",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "heft", *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"by the service of this rig: {service.url}" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["state"], told["lost"]) == ("done", 0)
+    assert Recording.open(told["file"]).complete
+    assert list(tmp_path.iterdir()) == []
+    entries = service.http.get("/api/catalogue").json()["entries"]
+    assert [(one["kind"], one["state"]) for one in entries] == [("recording", "done")]
+    shown = subprocess.run(
+        [sys.executable, "-P", "-m", "heft", "status"], capture_output=True, text=True, timeout=60
+    )
+    assert "standing by" in shown.stdout
+    assert service.url in shown.stdout
+
+
+def test_the_page_shows_a_session_and_stops_it(service: Service, browser: Any) -> None:
+    page, hosts = opened(browser, service)
+    number = service.post("/api/run", session="wam7_excitation.yaml", speed=0.8, identify=False)["number"]
+    shows(page, "heft.state.progress?.state === 'moving' && heft.state.progress.seconds_done > 3")
+    shows(page, "heft.arm.path !== null")
+    before = page.evaluate("[heft.arm.drawn, heft.plot.drawn, heft.arm.q[0]]")
+    page.wait_for_timeout(1500)
+    after = page.evaluate("[heft.arm.drawn, heft.plot.drawn, heft.arm.q[0]]")
+    assert after[0] > before[0]
+    assert after[1] > before[1]
+    assert after[2] != before[2]
+    assert page.evaluate("heft.arm.path.points.length") > 100
+    page.click("#stop")
+    outcome = service.outcome(number)
+    assert (outcome["state"], outcome["reason"]) == ("aborted", "stopped on the page")
+    events = {e.name: e.t_ns for e in Recording.open(outcome["file"]).events}
+    assert (events["drives_off"] - events["stop_requested"]) * 1e-9 < 0.5  # of the session's own time
+    assert hosts == {service.url.partition("//")[2]}
+    page.context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark"), (1920, "light")])
+def test_keyboards_screen_readers_and_small_screens(
+    service: Service, browser: Any, width: int, scheme: str
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page, _ = opened(browser, service, width, scheme)
+    found = Axe().run(page).response["violations"]
+    serious = [
+        f"{one['id']}: {one['nodes'][0]['html'][:150]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.context.close()
+
+
+def test_a_pick_up_shows_its_mass(service: Service, browser: Any) -> None:
+    page, _ = opened(browser, service)
+    number = service.post("/api/payload", session="pick_and_weigh.yaml", speed=0.9)["number"]
+    page.wait_for_selector("#hand .mass", timeout=150_000)
+    shows(page, "heft.state.payloads.at(-1)?.recognition?.name === 'water_bottle'")
+    mass = float(page.get_attribute("#hand .mass", "data-mass"))
+    assert mass == pytest.approx(0.53, abs=0.02)
+    page.keyboard.press("Escape")
+    assert service.outcome(number)["state"] == "aborted"
+    page.context.close()
+
+
+def test_killed_in_mid_session_and_started_again(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        first = Service(tmp_path, "sim_wam7.yaml")
+        first.post("/api/run", session="wam7_excitation.yaml", speed=0.9, identify=False)
+        first.until(lambda: _recorded(first.data) > 3.0)
+        seconds = _recorded(first.data)
+        first.popen.kill()
+        first.popen.wait()
+        first.http.close()
+        first.errors.close()
+        second = Service(tmp_path, "sim_wam7.yaml")
+        (entry,) = second.http.get("/api/catalogue").json()["entries"]
+        assert entry["seconds"] > seconds - 1.0
+        assert not list(second.data.glob("*/*.partial"))
+        number = second.post("/api/run", session="wam7_excitation.yaml", speed="max", identify=False)[
+            "number"
+        ]
+        assert second.outcome(number)["state"] == "done"
+        assert len(second.http.get("/api/catalogue").json()["entries"]) == 2
+        assert second.end() == 0
+
+
+def _gigabyte(url: str) -> str:
+    """What the service says to a body of 1 GB, of which it is sent the beginning."""
+    host, _, port = url.partition("//")[2].partition(":")
+    head = f"POST /api/run HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((host, int(port)), timeout=10) as sock:
+        sock.sendall(f"{head}Content-Length: {1 << 30}\r\n\r\n".encode() + bytes(1000))
+        said = b""
+        while b"}" not in said and (more := sock.recv(4096)):
+            said += more
+    return said.decode()
+
+
+def _recorded(data: Path) -> float:
+    """Of the session that is being recorded [s]."""
+    for partial in data.glob("*/*.mcap.partial"):
+        try:
+            return Recording.open(partial).duration_s
+        except Exception:  # nothing has been flushed yet
+            return 0.0
+    return 0.0
