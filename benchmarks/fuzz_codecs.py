@@ -384,6 +384,8 @@ def valid_urcap(rng: random.Random) -> bytes:
 
 def judge_urcap(data: bytes) -> None:
     name = data[:3].decode("latin-1")
+    if name not in robotiq_urcap.READ:
+        raise ProtocolError("nobody asks for that")
     value = robotiq_urcap.answer_of(data, name)
     if not re.fullmatch(rb"[A-Z]{3} +[0-9]{1,3}[ \t\r\n\f\v]*", data) or not 0 <= value <= 255:
         raise FuzzError(f"{data!r} was accepted")
