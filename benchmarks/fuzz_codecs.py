@@ -14,6 +14,7 @@ in the wrong place). What must hold, or the campaign stops with a FuzzError:
 from __future__ import annotations
 
 import random
+import re
 import struct
 from bisect import bisect_left
 from collections import Counter
@@ -39,8 +40,10 @@ from heft.drivers.codecs import (
     odrive_can,
     robotiq_2f,
     robotiq_ft300,
+    robotiq_urcap,
     ros2,
     ur_rtde,
+    ur_script,
 )
 from heft.drivers.codecs.framing import Framing
 from heft.drivers.errors import ProtocolError
@@ -358,6 +361,39 @@ def judge_rtde(data: bytes) -> None:
     same(struct.pack(">Bd6di", 1, *values), packages[0].payload, data)
 
 
+def valid_rtde_answer(rng: random.Random) -> bytes:
+    """An answer to the recipe of inputs: its number and the types."""
+    types = ["INT32"] * 2 + ["DOUBLE"] * 12
+    payload = bytes([rng.randrange(1, 5)]) + ",".join(types).encode()
+    return struct.pack(">HB", 3 + len(payload), ord("I")) + payload
+
+
+def judge_rtde_answer(data: bytes) -> None:
+    packages = ur_rtde.Parser().feed(data)
+    if len(packages) != 1 or packages[0].encode() != data or packages[0].type != ord("I"):
+        raise ProtocolError("not one whole package")
+    recipe = ur_rtde.Recipe.decode(packages[0], ur_script.INPUTS)
+    types = data[4:].decode("ascii").removesuffix(",").split(",")
+    known = {"BOOL", "UINT8", "UINT32", "UINT64", "INT32", "DOUBLE", "VECTOR3D", "VECTOR6D"}
+    if data[3] == 0 or not set(types) <= known | {"VECTOR6INT32", "VECTOR6UINT32"} or len(types) != 14:
+        raise FuzzError(f"{data!r} was accepted")
+    same((recipe.number, recipe.names), (data[3], ur_script.INPUTS), data)
+
+
+def valid_urcap(rng: random.Random) -> bytes:
+    return f"{rng.choice(robotiq_urcap.READ)} {rng.randrange(256)}\n".encode()
+
+
+def judge_urcap(data: bytes) -> None:
+    name = data[:3].decode("latin-1")
+    if name not in robotiq_urcap.READ:
+        raise ProtocolError("nobody asks for that")
+    value = robotiq_urcap.answer_of(data, name)
+    if not re.fullmatch(rb"[A-Z]{3} +[0-9]{1,3}[ \t\r\n\f\v]*", data) or not 0 <= value <= 255:
+        raise FuzzError(f"{data!r} was accepted")
+    same(value, int(data[3:].strip()), data)
+
+
 def _remainder(byte: int) -> int:
     register = 0
     for bit in range(7, -1, -1):
@@ -553,6 +589,8 @@ CAMPAIGNS: dict[str, Callable[[int, int], Outcome]] = {
     "amt21": messages(valid_amt21, judge_amt21),
     "ur_rtde": messages(valid_rtde, judge_rtde),
     "ros2": messages(valid_ros2, judge_ros2),
+    "ur_rtde_inputs": messages(valid_rtde_answer, judge_rtde_answer),
+    "robotiq_urcap": messages(valid_urcap, judge_urcap),
     "dynamixel": fuzz_dynamixel,
     "feetech": messages(valid_feetech, judge_feetech),
 }

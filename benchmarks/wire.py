@@ -10,8 +10,8 @@ rates, resolutions and noise of the emulated ones. The twin runs as fast as it g
 *same*     the validation of the twin's recording, read with the twin's filter and delay: unseen by both
 *truth*    the torque that the true arm needs for the validation's setpoints: no noise, only the models' errors
 
-The bound is on *same*: through the wire at most 1.10 times the twin's error (1.05 for ROS 2 and Dynamixel); the exit
-code is 1 beyond it.
+The bound is on *same*: through the wire at most 1.10 times the twin's error (1.05 for ROS 2, Dynamixel and a UR); the
+exit code is 1 beyond it.
 A session takes a minute of real time on an otherwise idle machine.
 """
 
@@ -49,6 +49,7 @@ SESSIONS = {
     "emulated_mit_ft300": 1.10,
     "emulated_ros2": 1.05,
     "emulated_dynamixel": 1.05,
+    "emulated_ur10e": 1.05,
 }
 VALIDATION = "validation"
 
@@ -62,7 +63,7 @@ def twin_of(name: str, folder: Path) -> Path:
     rig = _read(CONFIGS / "sessions" / session["rig"])
     emulation = rig.pop("emulation")["devices"]
     devices = rig["devices"]
-    robot = CONFIGS / "robots" / "wam7.yaml"
+    robot = CONFIGS / "rigs" / rig["robot"]
     joints = load_robot(robot).joints.values()
     rig["robot"] = str(robot)
     rig.pop("mqtt", None)
@@ -73,6 +74,8 @@ def twin_of(name: str, folder: Path) -> Path:
     }
     if "wrist" in devices:
         rig["devices"]["wrist"] = wrench(devices["wrist"], emulation["wrist"])
+    elif devices["arm"]["kind"] == "ur_rtde":  # has one inside
+        rig["devices"]["wrist"] = wrench(devices["arm"], emulation["arm"])
     session["rig"] = "rig.yaml"
     for file, content in (("rig.yaml", rig), ("session.yaml", session)):
         (folder / file).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
@@ -84,8 +87,11 @@ def drives(
 ) -> dict[str, Any]:
     """Drives that tell as often, as finely and with as much noise; rounding counts as noise of its size."""
     rate_hz = float(device.get("state_hz", device.get("feedback_hz", device["rate_hz"])))
-    loops = max(1.0, emulated["window_s"] * emulated["servo_hz"])
+    loops = max(1.0, emulated.get("window_s", 0.0) * emulated["servo_hz"])
     counts = torque_counts(emulated, torque_per_ampere)
+    noises = emulated["torque_noise"]
+    if "current_noise" in emulated:  # of what is sent
+        noises = [i * size for i, size in zip(emulated["current_noise"], torque_per_ampere, strict=True)]
     return {
         "kind": "sim_drives",
         "rate_hz": rate_hz,
@@ -95,7 +101,7 @@ def drives(
         "velocity_noise": emulated.get("velocity_noise", 0.0),
         "torque_noise": [
             math.hypot(noise / math.sqrt(loops), count / math.sqrt(12.0))
-            for noise, count in zip(emulated["torque_noise"], counts, strict=True)
+            for noise, count in zip(noises, counts, strict=True)
         ],
         "current_resolution": 1e-4,
         "current_delay_s": 0.5 / rate_hz,
@@ -131,9 +137,9 @@ def wrench(device: dict[str, Any], emulated: dict[str, Any]) -> dict[str, Any]:
 
 
 #: Two to this are the position counts of a turn: as in the rig; a float's 24 bits over 42 turns; 16 bits over 25 rad.
-POSITION_BITS = {"cia402": 22, "odrive_can": 18, "mit_can": 14, "ros2": 22, "dynamixel": 19}
+POSITION_BITS = {"cia402": 22, "odrive_can": 18, "mit_can": 14, "ros2": 22, "dynamixel": 19, "ur_rtde": 24}
 LARGEST_TORQUE = {"DM10010": 200.0, "DM8009": 54.0, "DM4340": 28.0, "DM4310": 10.0}
-WRENCH_HZ = {"ati_rdt": 1000.0, "bota_serial": 400.0, "robotiq_ft300": 100.0}
+WRENCH_HZ = {"ati_rdt": 1000.0, "bota_serial": 400.0, "robotiq_ft300": 100.0, "ur_rtde": 500.0}
 
 
 # -- what both know ----------------------------------------------------------------------------------------------------

@@ -132,13 +132,14 @@ class LoadApplier:
             )
         return None
 
-    def _refuse(self, pickup: Pickup, why: str) -> None:
+    def _refuse(self, pickup: Pickup, why: str) -> FlangeLoad | None:
         key = (pickup.number, why.split(":")[0])
         if key not in self._refused:
             self._refused.add(key)
             self._say(
                 "refused", pickup, None, f"pick-up {pickup.number} is not told to the controller: {why}"
             )
+        return None
 
     # -- telling ------------------------------------------------------------------------------------------------------
 

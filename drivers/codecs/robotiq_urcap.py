@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -18,8 +17,6 @@ PORT: Final = 63352
 ACK: Final = b"ack"
 #: What makes up a status; motor current (COU) is not told by every version.
 READ: Final = ("ACT", "GTO", "STA", "OBJ", "FLT", "PRE", "POS")
-
-_ANSWER = re.compile(rb"([A-Z]{3}) +(\d{1,3})\s*")
 
 
 def get(name: str) -> bytes:
@@ -41,10 +38,11 @@ def set_action(action: Action) -> bytes:
 
 def answer_of(data: bytes, name: str) -> int:
     """The value in the answer to `get(name)`; ProtocolError where it answers something else."""
-    found = _ANSWER.fullmatch(data)
-    if found is None or found.group(1) != name.encode("ascii") or int(found.group(2)) > 255:
+    prefix = name.encode("latin-1") + b" "
+    digits = data.removeprefix(prefix).lstrip(b" ").rstrip()
+    if not data.startswith(prefix) or not digits.isdigit() or len(digits) > 3 or int(digits) > 255:
         raise ProtocolError(f"URCap: {data[:40]!r} is no answer to GET {name}")
-    return int(found.group(2))
+    return int(digits)
 
 
 def status_of(values: Mapping[str, int], current: int = 0) -> Status:

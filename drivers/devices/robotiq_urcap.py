@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -9,7 +11,7 @@ from pydantic import Field
 from heft.drivers.codecs import robotiq_urcap as codec
 from heft.drivers.codecs.robotiq_2f import Action, Status
 from heft.drivers.devices.robotiq_2f import FingerOptions, RobotiqFingers
-from heft.drivers.driver import Identity
+from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import ProtocolError
 from heft.drivers.options import Positive, RateHz
 from heft.drivers.transports.tcp import TcpLine
@@ -39,6 +41,10 @@ class RobotiqUrcap(RobotiqFingers[UrcapOptions]):
     Options: ClassVar[type[UrcapOptions]] = UrcapOptions
     CHECK = "check the gripper's cable, and that Robotiq's URCap is installed on the controller"
 
+    def __init__(self, name: str, options: UrcapOptions, context: Context) -> None:
+        super().__init__(name, options, context)
+        self._turn = asyncio.Lock()  # a command may come between two readings
+
     def _make_line(self) -> Transport[Chunk, bytes]:
         return TcpLine(self.name, self.clock, remote=(self.options.host, self.options.port))
 
@@ -50,17 +56,22 @@ class RobotiqUrcap(RobotiqFingers[UrcapOptions]):
         return "the URCap does not answer"
 
     async def _exchange(self, request: bytes) -> tuple[bytes, int, int]:
-        """Answer, request time and answer time [ns]; TimeoutError."""
-        await self._drain()  # of an answer that came too late
-        request_ns = await self.line.send(request)
-        said = b""
-        while said != codec.ACK and not said.endswith(b"\n"):
-            chunks = await self._within(self.options.answer_s)
-            if chunks is None:
-                raise TimeoutError
-            said += b"".join(chunk.data for chunk in chunks)
-            host_ns = chunks[-1].host_ns
-        return said, request_ns, host_ns
+        """Answer, request time and answer time [ns], one question at a time; TimeoutError."""
+        async with self._turn:
+            await self._drain()  # of an answer that came too late
+            request_ns = await self.line.send(request)
+            said, host_ns = b"", request_ns
+            async with asyncio.timeout(min(self.options.answer_s, self.options.timeout_s)):
+                while said != codec.ACK and not said.endswith(b"\n"):
+                    chunks = await self.line.receive()
+                    said += b"".join(chunk.data for chunk in chunks)
+                    host_ns = chunks[-1].host_ns
+            return said, request_ns, host_ns
+
+    async def _drain(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.0):
+                await self.line.receive()
 
     async def _read_status(self) -> tuple[Status, int, int]:
         values: dict[str, int] = {}
@@ -72,14 +83,16 @@ class RobotiqUrcap(RobotiqFingers[UrcapOptions]):
 
     async def _ask(self, name: str) -> tuple[int, int, int]:
         """A variable, request time and answer time [ns]; asked again where no answer comes."""
-        for attempt in range(_ATTEMPTS):
+        begin_ns, attempts = self.clock.now_ns(), 0
+        while True:
+            attempts += 1
             try:
                 said, request_ns, host_ns = await self._exchange(codec.get(name))
                 return codec.answer_of(said, name), request_ns, host_ns
             except (TimeoutError, ProtocolError):
-                if attempt == _ATTEMPTS - 1 or self._stopped:
+                waited_s = (self.clock.now_ns() - begin_ns) * 1e-9
+                if attempts == _ATTEMPTS or waited_s >= self.options.timeout_s:
                     raise
-        raise TimeoutError
 
     async def _write_action(self, action: Action) -> None:
         said, _, _ = await self._exchange(codec.set_action(action))

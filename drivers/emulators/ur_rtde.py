@@ -450,6 +450,6 @@ def _flat(names: tuple[str, ...], rows: Mapping[str, list[Any]], k: int) -> list
     for name in names:
         kind = OUTPUTS[name]
         width = WIDTHS.get(kind, 1)
-        found = rows[name][k] if name in rows else 0 if width == 1 else [0] * width
+        found: Any = rows[name][k] if name in rows else 0 if width == 1 else [0] * width
         flat += found if width > 1 else [found]
     return flat

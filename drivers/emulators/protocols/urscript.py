@@ -494,7 +494,7 @@ class Machine:
             raise ScriptError(f"{name}: no such function")
         answer = self._offered[name](*given, **named)
         if isinstance(answer, Iterator):
-            return (yield from answer)  # type: ignore[misc]
+            return (yield from answer)
         return answer
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.pseudo_inertia import from_mass_com_inertia, inertia_about_com
 from heft.identify.errors import ParameterError
 
-__all__ = ["FORMATS", "AbbLoad", "FanucLoad", "FrankaLoad", "KukaLoad", "UrLoad", "XarmLoad"]
+__all__ = ["FORMATS", "AbbLoad", "FanucLoad", "FrankaLoad", "KukaLoad", "LoadFormat", "UrLoad", "XarmLoad"]
 
 Vector3 = tuple[float, float, float]
 
@@ -294,8 +295,27 @@ class XarmLoad:
         return from_mass_com_inertia(self.weight, com, np.zeros((3, 3)))
 
 
+class LoadFormat(Protocol):
+    """What all of them have."""
+
+    NAME: ClassVar[str]
+    INCLUDES_HAND: ClassVar[bool]
+
+    @classmethod
+    def of(cls, ten: ArrayLike) -> Self: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @classmethod
+    def parse(cls, text: str) -> Self: ...
+
+    @property
+    def ten(self) -> Array: ...
+
+
 #: By the key that documents use.
-FORMATS = {
+FORMATS: Mapping[str, type[LoadFormat]] = {
     "ur": UrLoad,
     "franka": FrankaLoad,
     "kuka": KukaLoad,
