@@ -93,9 +93,7 @@ class Information:
     @classmethod
     def resampled(cls, parts: Sequence[Information], counts: NDArray[np.int64]) -> Information:
         """Of parts of the data together, part i counted `counts[i]` times."""
-        used = [
-            (part.extended, np.sqrt(count)) for part, count in zip(parts, counts, strict=True) if count
-        ]
+        used = [(part.extended, np.sqrt(count)) for part, count in zip(parts, counts, strict=True) if count]
         joints = range(len(parts[0].rows))
         stacked = [triangle(np.concatenate([root * _rows(R[j]) for R, root in used])) for j in joints]
         rows = sum(
