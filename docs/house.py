@@ -16,7 +16,7 @@ __all__ = ["rows"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("drivers", "daq", "identify")
-COMMAND_LINE = ("commands", "terminal")
+COMMAND_LINE = ("commands", "service", "fleet", "testing", "terminal")
 
 
 def rows() -> Iterator[tuple[str, int, int, str, str]]:
