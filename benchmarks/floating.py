@@ -103,7 +103,8 @@ def recorded(robot: Robot, motion: Motion, links: Array, sources: tuple[str, ...
     wrenches = {}
     for name in sources:
         ideal = rows[:, [bare.rows.index(f"{name}.{axis}") for axis in AXES]]
-        bias = 0.0 if name == "base" else rng.normal(size=6) * np.array([2.0] * 3 + [0.2] * 3)
+        own = np.random.default_rng(3000 + sources.index(name))  # of the sensor, the same in every motion
+        bias = 0.0 if name == "base" else own.normal(size=6) * np.array([2.0] * 3 + [0.2] * 3)
         wrenches[name] = ideal + bias + noise * rng.normal(size=ideal.shape)
     rate, turning, felt = np.split(motion.root, 3, axis=1)
     place = next(iter(robot.imus.values()))[1]
