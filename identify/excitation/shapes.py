@@ -37,7 +37,9 @@ def link_shapes(config: RobotConfig, robot: Robot) -> list[tuple[str, pin.Geomet
     drawn = [] if config.model is None else _drawn(config.model_file, config.locked)
     n, free = len(robot.joints), int(robot.tree.free)
     for i, link in enumerate(robot.links[: n + free]):
-        joint = i + 1 if i < n else 0  # of the kinematic model; in the file a free root has a joint before all others
+        joint = (
+            i + 1 if i < n else 0
+        )  # of the kinematic model; in the file a free root has a joint before all others
         own = [shape for shape in drawn if shape.parentJoint == joint + free]
         for number, shape in enumerate(own or _capsules(robot, i if i < n else -1)):
             shape.name, shape.parentJoint = f"{link}.{number}", joint
