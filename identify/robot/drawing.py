@@ -32,10 +32,13 @@ def drawing_frames(tree: Tree) -> Array:
 def urdf_text(robot: Robot) -> str:
     """The text of a URDF with the robot's links and joints by their names, each link as its box."""
     root = ElementTree.Element("robot", name=robot.name)
-    ElementTree.SubElement(root, "link", name=base_name(robot))
+    base = ElementTree.SubElement(root, "link", name=base_name(robot))
+    n = len(robot.joints)
+    if robot.tree.free:
+        _draw(base, robot.extents[robot.links[n]], np.eye(4))
     assert robot.limits is not None
     placements = drawing_frames(robot.tree)
-    for i, (link, joint) in enumerate(zip(robot.links, robot.joints, strict=True)):
+    for i, (link, joint) in enumerate(zip(robot.links[:n], robot.joints, strict=True)):
         _draw(
             ElementTree.SubElement(root, "link", name=link), robot.extents[link], robot.tree.link_in_joint[i]
         )
@@ -62,7 +65,9 @@ def urdf_text(robot: Robot) -> str:
 
 
 def base_name(robot: Robot) -> str:
-    """A name for the fixed base that no link has."""
+    """The root that moves freely, or a name for the fixed base that no link has."""
+    if robot.tree.free:
+        return robot.links[len(robot.joints)]
     name = BASE
     while name in robot.links:
         name += "_0"
