@@ -227,7 +227,7 @@ class Application:
     async def _payload(self, request: Request) -> Any:
         asked = await _body(request)
         session = asked.get("session")
-        chosen = {key: asked[key] for key in ("arm", "speed") if key in asked}
+        chosen: dict[str, Any] = {key: asked[key] for key in ("arm", "speed") if key in asked}
         if session:
             chosen["session"] = self._session(str(session))
         return await self._submit("payload", **chosen)
