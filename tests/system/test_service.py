@@ -83,11 +83,12 @@ class Service:
             time.sleep(0.1)
         pytest.fail(f"never came; {self.status()}")
 
-    def end(self) -> int:
-        self.http.close()
-        self.popen.send_signal(signal.SIGTERM)
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.popen.send_signal(how)
         code = self.popen.wait(30)
-        self.errors.close()
+        assert self.popen.stdout is not None
+        for one in (self.http, self.errors, self.popen.stdout):
+            one.close()
         return code
 
 
@@ -250,10 +251,7 @@ def test_killed_in_mid_session_and_started_again(tmp_path: Path) -> None:
         first.post("/api/run", session="wam7_excitation.yaml", speed=0.9, identify=False)
         first.until(lambda: _recorded(first.data) > 3.0)
         seconds = _recorded(first.data)
-        first.popen.kill()
-        first.popen.wait()
-        first.http.close()
-        first.errors.close()
+        first.end(signal.SIGKILL)
         second = Service(tmp_path, "sim_wam7.yaml")
         (entry,) = second.http.get("/api/catalogue").json()["entries"]
         assert entry["seconds"] > seconds - 1.0
