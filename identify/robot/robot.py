@@ -25,8 +25,6 @@ from heft.identify.robot.regressor import (
     AXES,
     BASE,
     DEFAULT_TERMS,
-    Contact,
-    Cut,
     Drives,
     Part,
     Regressor,
@@ -260,17 +258,17 @@ class Robot:
     @cached_property
     def regressor(self) -> Regressor:
         """Torque as rows that are linear in the parameters."""
-        cuts, contacts = self._cuts
-        measured = self.sources is None or "joints" in self.sources
-        return Regressor(self.links, self.tree, self.drives, self.prior, cuts, contacts, self.parts, measured)
+        return self._regressor(self.drives, self.sources, self.prior)
 
-    @cached_property
-    def _cuts(self) -> tuple[tuple[Cut, ...], tuple[Contact, ...]]:
-        """Where wrenches are measured, and where they act from outside."""
+    def _regressor(
+        self, drives: Drives, sources: tuple[str, ...] | None, prior: Array | None = None
+    ) -> Regressor:
+        """Rows of other drives or sources: where wrenches are measured, and where they act from outside."""
         default = ("joints", BASE) if self.tree.free else ("joints",)
-        sources = default if self.sources is None else self.sources
-        used = {name: one for name, one in self.sensors.items() if name in sources}
-        return cuts_of(used, len(self.links), self.tree.free, BASE in sources)
+        used = default if sources is None else sources
+        sensors = {name: one for name, one in self.sensors.items() if name in used}
+        cuts, contacts = cuts_of(sensors, len(self.links), self.tree.free, BASE in used)
+        return Regressor(self.links, self.tree, drives, prior, cuts, contacts, self.parts, "joints" in used)
 
     @cached_property
     def extents(self) -> Mapping[str, Array]:
@@ -314,7 +312,7 @@ class Robot:
 
     def with_drives(self, drives: Drives) -> Robot:
         """The same robot with other drives; what the prior says of terms that stay is kept."""
-        return self._changed(drives=drives)
+        return self._changed(drives, self.sources)
 
     def measuring(self, sources: Sequence[str]) -> Robot:
         """The same robot with rows for these `sources`; drives have no parameters where joints are not measured."""
@@ -327,15 +325,16 @@ class Robot:
             drives = replace(
                 drives, joint_terms=((),) * n, coupling=np.eye(n), fixed=frozenset(drives.joints)
             )
-        return self._changed(drives=drives, sources=tuple(sources))
+        return self._changed(drives, tuple(sources))
 
-    def _changed(self, **fields: Any) -> Robot:
-        """The same robot with other fields; what the prior says of parameters that stay is kept."""
-        bare = replace(self, prior=None, **{"drives": self.drives, **fields})
+    def _changed(self, drives: Drives, sources: tuple[str, ...] | None) -> Robot:
+        """The same robot with these; what the prior says of parameters that stay is kept."""
         if self.prior is None:
-            return bare
+            return replace(self, drives=drives, sources=sources)
         known = dict(zip(self.parameter_names, self.prior, strict=True))
-        return replace(bare, prior=np.array([known.get(name, 0.0) for name in bare.parameter_names]))
+        names = self._regressor(drives, sources).names
+        prior = np.array([known.get(name, 0.0) for name in names])
+        return replace(self, drives=drives, sources=sources, prior=prior)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values: all that is needed to predict torques, without any file."""

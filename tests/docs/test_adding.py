@@ -125,7 +125,7 @@ def test_an_excitation_family(tree: Path) -> None:
         tree / steps,
         ("from heft.daq.trajectory.random_fourier import", "from heft.daq.trajectory.sway import sway\n"),
         ("#: Every kind of step", SWAY_STEP),
-        ("ReleaseStep)\n", "SwayStep, "),
+        ("    ReleaseStep,\n", "    SwayStep,\n"),
     )
     assert page == "docs/sessions.md"
     assert run(tree, PLAN) == "[3.0]"

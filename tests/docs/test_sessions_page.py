@@ -14,8 +14,20 @@ from heft.daq.config.session import SessionConfig, WatchConfig
 from heft.daq.config.steps import KINDS, Step
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text(encoding="utf-8")
-ROWS = dict(re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|([^|]*)\|", PAGE, re.M))
-TOLD = {key: default.strip() for keys, default in ROWS.items() for key in re.findall(r"`(\w+)`", keys)}
+ROW = re.compile(r"^\| ((?:`\w+`(?:, )?)+) \|([^|]*)\|", re.M)
+
+
+def told(text: str) -> dict[str, str]:
+    """Keys in the tables of a text, with their defaults."""
+    return {
+        key: default.strip() for names, default in ROW.findall(text) for key in re.findall(r"`(\w+)`", names)
+    }
+
+
+def section(action: str) -> str:
+    """What the page says of one kind of step's own keys; of kinds without a section, all of it."""
+    _, found, rest = PAGE.partition(f"### `{action}`\n")
+    return re.split(r"^##", rest, maxsplit=1, flags=re.M)[0] if found else PAGE
 
 
 def keys(model: type[BaseModel]) -> dict[str, Any]:
@@ -33,21 +45,24 @@ def actions() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("model", "text"),
     [
-        SessionConfig,
-        WatchConfig,
-        Step,
-        *(a for a in actions().values() if isinstance(a, type) and issubclass(a, BaseModel)),
+        *((model, PAGE) for model in (SessionConfig, WatchConfig, Step)),
+        *(
+            (a, section(key))
+            for key, a in actions().items()
+            if isinstance(a, type) and issubclass(a, BaseModel)
+        ),
     ],
-    ids=lambda model: model.__name__,
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_keys_and_defaults(model: type[BaseModel]) -> None:
+def test_keys_and_defaults(model: type[BaseModel], text: str) -> None:
+    page = told(text)
     for key, default in keys(model).items():
-        assert key in TOLD, f"{model.__name__}.{key} is not on the page"
+        assert key in page, f"{model.__name__}.{key} is not on the page"
         if isinstance(default, int | float) and default is not PydanticUndefined:
-            assert TOLD[key] == f"{default:g}", key
+            assert page[key] == f"{default:g}", key
 
 
 def test_every_kind_of_step_is_there() -> None:
-    assert [key for key in actions() if key not in TOLD] == []
+    assert [key for key in actions() if key not in told(PAGE)] == []

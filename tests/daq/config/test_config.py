@@ -81,7 +81,9 @@ def test_numbers_that_no_session_has(step: str, said: str, tmp_path: Path) -> No
         ("{name: a, furier: {seed: 1}}", ["steps.0.furier: unknown key; remove it or correct its spelling"]),
         (
             "{name: a}",
-            ["steps.0: a step does one of fourier, design, move, wait, grip, release; this one has none"],
+            [
+                "steps.0: a step does one of fourier, design, postures, move, wait, grip, release; this one has none"
+            ],
         ),
         ("{wait: 1}", ["steps.0.name: missing; add this key"]),
         ("{name: a, wait: 1, vigour: 2}", ["steps.0.vigour: unknown key; remove it or correct its spelling"]),
