@@ -62,7 +62,7 @@ def test_the_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [*(name for name in COMMANDS if name not in ("devices", "calibrate", "keys"))]
+    "command", [*(name for name in COMMANDS if name not in ("devices", "calibrate", "fleet", "keys"))]
 )
 def test_every_command_takes_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
@@ -72,7 +72,15 @@ def test_every_command_takes_json(command: str, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    "action", [["devices", "list"], ["devices", "probe"], ["devices", "emulate"], ["calibrate", "gains"]]
+    "action",
+    [
+        ["devices", "list"],
+        ["devices", "probe"],
+        ["devices", "emulate"],
+        ["calibrate", "gains"],
+        ["fleet", "identify"],
+        ["fleet", "drift"],
+    ],
 )
 def test_every_action_takes_json(action: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -198,7 +198,7 @@ async def test_gripper_is_its_own_watchdog(emulated, driver, bench):
     ):
         await gripper.grip("bottle")
         await read(gripper, 4)
-        fingers._heard -= 2.0  # as if nobody had spoken to it for two seconds
+        fingers._fingers._heard -= 2.0  # as if nobody had spoken to it for two seconds
         status, _, _ = await gripper._read()
         assert status.fault == Fault.NO_COMMUNICATION
         assert bench._held == 0.53
@@ -212,7 +212,7 @@ async def test_gripper_is_its_own_watchdog(emulated, driver, bench):
 async def test_connecting_moves_nothing(emulated, driver):
     async with emulated("robotiq_2f") as fingers, driver("robotiq_2f", fingers, port="x") as gripper:
         assert await read(gripper, 3)
-        assert fingers._active_from is None
+        assert fingers._fingers._active_from is None
 
 
 async def test_gripper_in_trouble_says_so(emulated, driver, bench):
@@ -247,7 +247,7 @@ async def test_gripper_on_a_bad_line_still_grips(emulated, driver, bench):
         for _ in range(20):
             await read(gripper, 1)
         assert gripper.held
-        assert np.isclose(fingers._position(bench.now()), round(230 - 217 * 0.06 / 0.085))
+        assert np.isclose(fingers._fingers._position(bench.now()), round(230 - 217 * 0.06 / 0.085))
 
 
 async def test_fingers_that_are_shut_read_zero(emulated, driver):
