@@ -103,10 +103,10 @@ def test_while_the_report_is_written(bench: Bench, number: signal.Signals) -> No
     arguments, out = bench.command()
     arguments.remove("--no-identify")
     held = (
-        "import sys, time, heft.commands.run as r, heft.__main__ as p\n"
+        "import sys, time, heft.commands.run as r, heft.worker_process as w, heft.__main__ as p\n"
         "def wait(*a): print('reporting', file=sys.stderr, flush=True); time.sleep(60)\n"
         "def none(*a): raise OSError('no worker')\n"
-        "r.identification, r.WorkerProcess._start = wait, none\n"
+        "r.identification, w.WorkerProcess._start = wait, none\n"
         f"sys.argv = ['heft', *{arguments!r}]\n"
         "sys.exit(p.program())\n"
     )
