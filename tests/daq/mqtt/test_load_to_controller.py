@@ -36,7 +36,7 @@ async def test_the_controller_holds_hand_and_object_a_second_after_the_wrist_has
     assert applied[-1]["load"]["mass"] == 0.925  # as its operator had set it
     moved_ns = next(
         one.end_ns
-        for one in Recording.open(next(out.glob("pick*.mcap"))).segments
+        for one in Recording.open(out / "pick_and_weigh_ur10e.mcap").segments
         if one.name == "weigh the block"
     )
     told = [
