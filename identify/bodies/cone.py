@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import clarabel
 import numpy as np
@@ -43,8 +44,15 @@ class Solution:
 def svec(matrices: ArrayLike) -> Array:
     """Upper triangles, column by column, off-diagonal times sqrt(2): (..., k, k) to (..., k(k+1)/2)."""
     stack = np.asarray(matrices, dtype=np.float64)
-    columns, rows = np.tril_indices(stack.shape[-1])
-    return stack[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+    rows, columns, factors = _upper(stack.shape[-1])
+    return stack[..., rows, columns] * factors
+
+
+@cache
+def _upper(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Rows and columns of an upper triangle, column by column, and the factor of each element."""
+    columns, rows = np.tril_indices(size)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 @dataclass(frozen=True, eq=False)

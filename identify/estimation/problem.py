@@ -330,8 +330,8 @@ class _Posed:
 
     def seen_by(self, metric: Array) -> Array:
         """The same in another metric, shape (p, p)."""
-        _, _, V = np.linalg.svd(self.base.matrix @ metric, full_matrices=False)
-        return frozen(metric @ V.T)
+        V, _ = np.linalg.qr((self.base.matrix @ metric).T)
+        return frozen(metric @ V)
 
     @cached_property
     def joint_weights(self) -> tuple[Array, int]:

@@ -7,6 +7,8 @@ A_j = R_j V. Each [A_j b_j] is reduced to a triangle once; what is iterated is a
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrcon
 
 from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.information.reduction import Information
@@ -41,7 +43,7 @@ def joint_weights(information: Information, start: Array, seen: Array) -> tuple[
     weights, sigma = np.ones(count), np.zeros(count)
     for rounds in range(1, MOST_ROUNDS + 1):  # noqa: B007
         both = triangle((np.sqrt(weights[known])[:, None, None] * reduced).reshape(-1, reduced.shape[2]))
-        x, *_ = np.linalg.lstsq(both[:-1, :-1], both[:-1, -1], rcond=RANK_TOLERANCE)
+        x = _solved(both[:-1, :-1], both[:-1, -1])
         squares = np.zeros(count)
         squares[known] = ((reduced @ np.append(x, -1.0)) ** 2).sum(axis=1)
         before, sigma = sigma, np.maximum(np.sqrt(squares / degrees), least)
@@ -49,6 +51,14 @@ def joint_weights(information: Information, start: Array, seen: Array) -> tuple[
         if np.all(np.abs(sigma - before) <= SETTLED * sigma):
             break
     return frozen(weights), rounds
+
+
+def _solved(factor: Array, side: Array) -> Array:
+    """The shortest x of least |R x - b|, for an upper triangle R (k, k): by substitution where R has full rank."""
+    reciprocal, _ = dtrcon(factor)
+    if reciprocal > len(factor) * RANK_TOLERANCE:
+        return np.asarray(solve_triangular(factor, side, check_finite=False))
+    return np.asarray(np.linalg.lstsq(factor, side, rcond=RANK_TOLERANCE)[0])
 
 
 def least_sigma(information: Information) -> Array:

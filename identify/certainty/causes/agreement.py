@@ -147,13 +147,13 @@ class Agreement:
 
     @cached_property
     def _whitened(self) -> Array:
-        """grams of [Y S, Y d0, tau], over the torque's square: shape (n, p + 2, p + 2)."""
+        """grams of [Y S, Y d0, tau], over the torque's square, of joints with torque: shape (n, p + 2, p + 2)."""
         p = len(self.known.centre)
         change = np.zeros((p + 1, p + 2))
         change[:p, :p], change[:p, p], change[p, p + 1] = self._spread, self.known.rigid, 1.0
         sizes = np.sqrt(np.where(self.used, self._squares[:, -1], 1.0))
         rows = (self.rows / sizes[:, None, None]) @ change  # a square of these stays one, whatever cancels
-        return rows.transpose(0, 2, 1) @ rows
+        return np.asarray((rows.transpose(0, 2, 1) @ rows)[self.used])
 
     def explained(
         self, gains: Array | float = 1.0, start: Explained | None = None, rounds: int | None = None
@@ -168,17 +168,20 @@ class Agreement:
         rigid[[*self.known.free, p + 1]] = False
         g = np.broadcast_to(np.asarray(gains, dtype=np.float64), (n,))[self.used]
         scale = np.where(rigid, g[:, None], 1.0)
-        grams = self._whitened[self.used] * scale[:, :, None] * scale[:, None, :]
-        square = np.ascontiguousarray(grams[:, :p, :p])
+        grams = self._whitened * scale[:, :, None]
+        grams *= scale[:, None, :]
+        squares = grams[:, :p, :p].reshape(len(g), p * p)
         side = grams[:, :p, p + 1] - grams[:, :p, p]
         off, row = self._weighed
+        heavy = np.outer(row, row)
         left = np.full(len(g), START**2) if start is None else start.left[self.used] ** 2
         width = np.ones(len(self.known.masses)) if start is None else start.width
         for _ in range(rounds or (ROUNDS if start is None else LESS_ROUNDS)):
             weights = SAMPLES / (left + FLOOR**2)
             precision = np.ones(p)
             precision[: 10 * len(width)] = np.repeat(1 / width, 10)
-            A = np.diag(precision) + np.outer(row, row) + np.tensordot(weights, square, axes=1)
+            A = heavy + (weights @ squares).reshape(p, p)
+            A[np.diag_indices(p)] += precision
             factor = _factor(A)
             x = dpotrs(factor, off * row + weights @ side)[0]
             variance = (dtrtri(factor)[0] ** 2).sum(axis=1)  # diagonal of the inverse of A
@@ -216,7 +219,7 @@ def _factor(A: Array) -> Array:
     for share in ROUNDING:
         rounded = A.copy()
         rounded[np.diag_indices(len(A))] *= 1 + share
-        factor, failed = dpotrf(rounded)
+        factor, failed = dpotrf(rounded.T, overwrite_a=True)  # A is symmetric, and LAPACK stores columns
         if not failed:
             return factor
     factor = np.diag(np.sqrt(np.diag(A)))

@@ -397,13 +397,9 @@ def _accelerations(data: Dataset, frequency: Array, rate_hz: float) -> Array:
 
 def _pushed(robot: Robot, datasets: Sequence[Dataset]) -> Array:
     """Mean squares of the base columns' change by a unit of one joint's acceleration, shape (rows, n, k, k)."""
-    columns, n = list(base_parameters(robot).independent), len(robot.joints)
+    columns = list(base_parameters(robot).independent)
     picked = [(k + 0.5) / INSTANTS * len(datasets) for k in range(INSTANTS)]
     at = [(datasets[int(x)], int((x % 1) * (len(datasets[int(x)]) - 1))) for x in picked]
     q = np.array([np.asarray(data.q[i : i + 1], dtype=np.float64)[0] for data, i in at])
-    rows = len(robot.rows)
-    squares = np.zeros((rows, n, len(columns), len(columns)))
-    for i, change in enumerate(robot.regressor.by_acceleration(q)[:, :, :, columns]):
-        for j in range(rows):
-            squares[j, i] = change[:, j].T @ change[:, j] / INSTANTS
-    return squares
+    change = robot.regressor.by_acceleration(q)[:, :, :, columns].transpose(2, 0, 1, 3)
+    return np.asarray(change.transpose(0, 1, 3, 2) @ change) / INSTANTS
