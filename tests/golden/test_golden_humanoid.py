@@ -55,8 +55,7 @@ class Results(dict[str, Result]):
 
     def __missing__(self, name: str) -> Result:
         prior: Literal["none"] | None = "none" if name == "no prior" else None
-        points = Method("masspoint", {"null_space": "structure"})  # the symbolic one of 000
-        method = points if name in ("masspoint", "no prior") else Method(name)
+        method = Method("masspoint" if name == "no prior" else name)
         found = fit(self._robot, self._data, method, cutoff_hz=6.0, signals=Signals(delay_s=0.0), prior=prior)
         return self.setdefault(name, found)
 

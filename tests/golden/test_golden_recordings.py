@@ -172,13 +172,24 @@ class TestTx40:
         layout = result.parameters.layout
         assert result.parameters.values[list(layout.non_negative)].min() > -1e-9
 
-    def test_sdp_says_what_it_optimises(self, result) -> None:
-        """Without a prior 003's own problem, and no method inside the feasible set fits better."""
+    @pytest.fixture(scope="class")
+    @classmethod
+    def problem(cls, result) -> Problem:
         data = recording("staubli_tx40.npz")
         source = FitData.of(
             result.robot, [Dataset.from_arrays(data["t"], data["q"], data["tau"])], result.processing
         )
-        problem = align(source, partial(Problem.of, result.robot), None, source.reduced()).problem
+        return align(source, partial(Problem.of, result.robot), None, source.reduced()).problem
+
+    def test_the_prior_of_mass_points_has_no_say_in_what_torques_tell(self, problem) -> None:
+        """Of a numeric null space no more than of the symbolic one (000, Eq. 25)."""
+        numeric, symbolic = (
+            estimate(problem, "masspoint", null_space=one).cost for one in ("data", "structure")
+        )
+        assert numeric < 1.01 * symbolic
+
+    def test_sdp_says_what_it_optimises(self, problem) -> None:
+        """Without a prior 003's own problem, and no method inside the feasible set fits better."""
         least = estimate(problem, "wls").cost
         pure = estimate(problem, "sdp", prior_weight=0).cost / least
         assert pure == pytest.approx(1.0072, abs=2e-4)

@@ -46,7 +46,8 @@ def masspoint(
     answer lies inside its box, centre of mass too. Boxes are the links' extents.
 
     null_space   what counts as not determined: parameters on which no torque depends (Z: the base parameters of the
-                 robot's structure), or also what these data know less well than the prior (Z: numeric, from the data)
+                 robot's structure), or also what these data know less well than the prior (numeric, from the data: in
+                 units of W, because a projector on what is not exactly determined depends on the units it is taken in)
     """
     missing = [link for link in problem.layout.links if link not in _boxes(problem)]
     if missing:
@@ -103,18 +104,17 @@ def _target(problem: Problem, weights: Array, null_space: str) -> Target:
         problem, weights, 0.0
     )  # x counts the data's standard deviations, tiny where they know nothing
     rows = np.linalg.inv(data.spread)
-    if null_space == "structure":
-        Z = problem.base.matrix
-    else:
-        _, values, V = np.linalg.svd(rows @ problem.metric)
-        Z = V[values >= 1.0] @ np.linalg.inv(problem.metric)
-    p = len(problem.layout)
-    N = np.eye(p) - np.linalg.pinv(Z) @ Z
     deviations = np.diag(np.diag(problem.metric))
     for link in problem.layout.links:
         block = problem.layout.link(link)
         deviations[block, block] = box_deviations(_boxes(problem)[link], problem.masses[link])
-    prior = np.linalg.solve(deviations, N)
+    away = np.linalg.inv(deviations)
+    if null_space == "structure":
+        Z = problem.base.matrix
+        prior = away @ (np.eye(len(Z.T)) - np.linalg.pinv(Z) @ Z)
+    else:
+        _, values, V = np.linalg.svd(rows @ deviations)
+        prior = V[values < 1.0] @ away
     both = np.vstack([rows, prior]) * problem.scales
     wanted = np.concatenate([rows @ data.best, prior @ problem.start])
     U, values, V = np.linalg.svd(both, full_matrices=False)
