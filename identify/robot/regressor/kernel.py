@@ -379,6 +379,15 @@ def _filter(window: Array, outputs: int, rows: Array, out: Array) -> None:
 
 
 @_compiled
+def _pick(gain: float, start: int, step: int, rows: Array, out: Array) -> None:
+    """out[k, column] += gain rows[column] at lane `start` + k `step`: what `_filter` does for a single tap."""
+    for k in range(out.shape[0]):
+        lane = start + k * step
+        for column in range(out.shape[1]):
+            out[k, column] += gain * rows[column * LANES + lane]
+
+
+@_compiled
 def decimate(
     c: Array,
     s: Array,
@@ -425,6 +434,9 @@ def decimate(
             for k in range(count):
                 rows[column * LANES + k] = measured[j, first + k]
         outputs = high - low + 1
+        if len(taps) == 1:
+            _pick(taps[0], low * step + origin - first, step, rows, out[low : high + 1])
+            continue
         for k in range(outputs):
             start = (low + k) * step + origin
             for i in range(LANES):
