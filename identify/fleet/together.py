@@ -179,7 +179,7 @@ def _offset(names: Sequence[str], joint: str) -> int | None:
 
 
 def _mean_row(R: Array, offset: int) -> tuple[float, Array]:
-    """Rows' number and their mean (k,), from what the offset's column, which is one in every row, has with the others."""
+    """Rows' number and their mean (k,): the product of the offset's column, one in every row, with the others."""
     ones = R[:, offset]
     count = float(ones @ ones)
     return count, (ones @ R / count if count else np.zeros(R.shape[1]))
