@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from heft import __version__
 from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import BusError
-from heft.daq.whole_file import write_whole
 from heft.fleet.job import Answer, Job, identify_job, look
+from heft.fleet.results import Results
 from heft.fleet.sources import Source, write_beside
 from heft.fleet.store import write_table
 from heft.identify.fleet.session_facts import SessionFacts
@@ -80,13 +79,13 @@ class Campaign:
     """What to identify, and where results go.
 
     jobs       one for each session
-    out        folder of the results
+    out        where results go
     beside     whether triangles are kept beside the recordings, where those may be written to
     retry      whether sessions that failed before are tried again
     """
 
     jobs: tuple[Job, ...]
-    out: Path
+    out: Results
     beside: bool = True
     retry: bool = False
 
@@ -136,18 +135,18 @@ class Campaign:
     def _by_session(self) -> dict[str, Job]:
         return {job.session: job for job in self.jobs}
 
-    def write_table(self) -> Path:
+    def write_table(self) -> None:
         """The table of all sessions that have a note."""
-        return write_table(self.out, (row for note in notes_of(self.out) for row in note["rows"]))
+        write_table(self.out, (row for note in notes_of(self.out) for row in note["rows"]))
 
     def _settled(self, job: Job) -> tuple[bool, str]:
         """Whether a job's note says that nothing is to be done; and the digest of the bytes that it holds for."""
-        note = _note(self.out / job.session / NOTE)
+        note = _note(self.out, job.session)
         if note is None or note.get("asked") != asked(job) or note.get("heft") != __version__:
             return False, ""
         if note["outcome"] == "failed" and (self.retry or not note["final"]):
             return False, ""
-        if job.report and not (self.out / job.session / REPORT).exists():
+        if job.report and self.out.read(f"{job.session}/{REPORT}") is None:
             return False, ""
         same = note.get("marks") == [source.mark for source in job.sources]
         return same, note.get("digest", "")
@@ -155,23 +154,21 @@ class Campaign:
     def _keep(self, answer: Answer) -> None:
         """Write what an answer holds; the note last, so that what it says is there."""
         job = self._by_session[answer.session]
-        folder = self.out / job.session
-        folder.mkdir(parents=True, exist_ok=True)
         marks = [source.mark for source in job.sources]
         if answer.outcome == "unchanged":  # touched, with the same bytes
-            note = _note(folder / NOTE)
+            note = _note(self.out, job.session)
             if note is not None:
-                _write_note(folder, {**note, "marks": marks})
+                self._write_note(job, {**note, "marks": marks})
             return
-        (folder / ERROR).unlink(missing_ok=True)
         if answer.outcome == "failed":
             for name in (RESULT, REPORT):
-                (folder / name).unlink(missing_ok=True)
-            write_whole(folder / ERROR, f"{answer.reason}\n".encode())
+                self.out.remove(f"{job.session}/{name}")
+            self.out.write(f"{job.session}/{ERROR}", f"{answer.reason}\n".encode())
         else:
-            write_whole(folder / RESULT, answer.result)
+            self.out.remove(f"{job.session}/{ERROR}")
+            self.out.write(f"{job.session}/{RESULT}", answer.result)
             if answer.report:
-                write_whole(folder / REPORT, answer.report)
+                self.out.write(f"{job.session}/{REPORT}", answer.report)
         note = {
             "schema": SCHEMA,
             "version": VERSION,
@@ -186,21 +183,25 @@ class Campaign:
             "triangles": list(self._keep_triangles(job, answer.triangles)),
             "rows": list(answer.rows),
         }
-        _write_note(folder, note)
+        self._write_note(job, note)
+
+    def _write_note(self, job: Job, note: dict[str, Any]) -> None:
+        self.out.write(f"{job.session}/{NOTE}", json.dumps(note, allow_nan=False).encode())
 
     def _keep_triangles(self, job: Job, triangles: Sequence[bytes]) -> Iterator[str]:
         """Beside each recording, or in the session's folder where that may not be written to."""
         for number, (source, data) in enumerate(zip(job.sources, triangles, strict=bool(triangles))):
             place = write_beside(source, SUFFIX, data) if self.beside else None
             if place is None:
-                path = self.out / job.session / f"{number}{SUFFIX}"
-                place = str(write_whole(path, data).absolute())
+                place = self.out.write(f"{job.session}/{number}{SUFFIX}", data)
             yield place
 
 
 def asked(job: Job) -> str:
     """A hash of all that a result depends on beside recordings and version."""
     parts = [job.method, job.level, dict(job.settings), job.robot, job.arm, [one.name for one in job.sources]]
+    if loads := [one.load for one in job.sources if one.load]:
+        parts.append(loads)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -252,26 +253,23 @@ def _answers(client: Any, jobs: Sequence[Job]) -> Iterator[Answer]:
         future.release()
 
 
-def notes_of(out: Path) -> Iterator[dict[str, Any]]:
-    """Notes of all sessions below a campaign's folder, in order of their names."""
-    for path in sorted(out.rglob(NOTE)):
-        note = _note(path)
+def notes_of(out: Results) -> Iterator[dict[str, Any]]:
+    """Notes of all sessions of a campaign, in order of their names."""
+    for name in out.find(NOTE):
+        note = _note(out, name.rpartition("/")[0])
         if note is not None:
             yield note
 
 
-def _note(path: Path) -> dict[str, Any] | None:
+def _note(out: Results, session: str) -> dict[str, Any] | None:
     """A session's note; None where there is none that can be used."""
+    data = out.read(f"{session}/{NOTE}")
     try:
-        note = bounded_json(path.read_bytes(), most=MOST_NOTE)
-    except (OSError, ValueError):
+        note = None if data is None else bounded_json(data, most=MOST_NOTE)
+    except ValueError:
         return None
     usable = isinstance(note, dict) and note.get("schema") == SCHEMA and note.get("version") == VERSION
     return note if usable else None
-
-
-def _write_note(folder: Path, note: dict[str, Any]) -> None:
-    write_whole(folder / NOTE, json.dumps(note, allow_nan=False).encode())
 
 
 def sources_to_jobs(sources: Sequence[Source], **options: Any) -> list[Job]:

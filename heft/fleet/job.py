@@ -118,6 +118,7 @@ def _identified(job: Job, paths: list[Path], digest: str) -> Answer:
 
     from heft.daq.recording import Recording
     from heft.daq.temporary import temporary_folder
+    from heft.identify.data.known_load import KnownLoad
     from heft.identify.fit import identify_recordings
     from heft.identify.fleet.session_facts import SessionFacts
     from heft.identify.fleet.session_rows import rows_of
@@ -136,6 +137,11 @@ def _identified(job: Job, paths: list[Path], digest: str) -> Answer:
         method=job.method,
         level=job.level,  # type: ignore[arg-type]
         settings=job.settings,
+        loads={
+            recording: KnownLoad.from_numbers(source.load)
+            for recording, source in zip(recordings, job.sources, strict=True)
+            if source.load
+        },
         keep=lambda alignment: kept.extend(
             kept_of(alignment, {"session": job.session, "arm": facts.arm, "utc_s": facts.utc_s})
         ),

@@ -27,11 +27,13 @@ class Source:
     place     its path, or its address in an object store (`s3://bucket/key`)
     session   its name in the fleet: the path below what all recordings have in common, without its ending
     mark      changes with the file: its size and the time or tag that its store keeps
+    load      numbers of the known load on the flange (`KnownLoad.from_numbers`); none: none is known
     """
 
     place: str
     session: str
     mark: str
+    load: tuple[float, ...] = ()
 
     @property
     def remote(self) -> bool:

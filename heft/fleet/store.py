@@ -1,16 +1,16 @@
-"""The fleet's table on disk: Parquet files, one folder for each robot. DuckDB, Polars and pandas read it as it is."""
+"""The fleet's table: Parquet files, one folder for each robot. DuckDB, Polars and pandas read it as it is."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from heft.daq.errors import ConfigError, ImportFileError
-from heft.daq.whole_file import whole_file
+from heft.fleet.results import Results
 from heft.identify.fleet.table import SCHEMA_VERSION, schema, to_table
 
 if TYPE_CHECKING:
@@ -23,29 +23,26 @@ TABLE = "table"
 FILE = "sessions.parquet"
 
 
-def write_table(folder: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """Write the table below a run's folder, each robot's file whole or not at all; its folder."""
+def write_table(results: Results, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write the table of a run, each robot's file whole or not at all; those of robots that are gone are removed."""
     import pyarrow.parquet as pq
 
     by_robot: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         by_robot.setdefault(str(row["robot"]), []).append(row)
-    place = folder / TABLE
-    place.mkdir(parents=True, exist_ok=True)
-    for robot, own in by_robot.items():
-        part = place / f"robot={quote(robot, safe='')}"
-        part.mkdir(exist_ok=True)
-        with whole_file(part / FILE) as draft:
-            # The robot is in the name of the folder, as Hive has it: readers put it back as a column.
-            pq.write_table(to_table(own).drop_columns(["robot"]), draft, compression="zstd")
-    for old in place.glob(f"robot=*/{FILE}"):
-        if unquote(old.parent.name.removeprefix("robot=")) not in by_robot:
-            old.unlink()
-    return place
+    names = {f"{TABLE}/robot={quote(robot, safe='')}/{FILE}": own for robot, own in by_robot.items()}
+    for name, own in names.items():
+        file = io.BytesIO()
+        # The robot is in the name of the folder, as Hive has it: readers put it back as a column.
+        pq.write_table(to_table(own).drop_columns(["robot"]), file, compression="zstd")
+        results.write(name, file.getvalue())
+    for old in results.find(FILE):
+        if old.startswith(f"{TABLE}/") and old not in names:
+            results.remove(old)
 
 
-def read_table(folder: Path, where: Sequence[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
-    """The table of a run's folder, or of the table's own; rows that all of `where` hold for, as `arm=a7`.
+def read_table(results: Results, where: Sequence[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
+    """The table of a run, or of its table's own folder; rows that all of `where` hold for, as `arm=a7`.
 
     `=`, `!=`, `<`, `<=`, `>`, `>=` compare; `=` and `!=` of texts take patterns with `*`.
     """
@@ -53,14 +50,14 @@ def read_table(folder: Path, where: Sequence[str] = (), columns: Sequence[str] |
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    place = folder / TABLE if (folder / TABLE).is_dir() else folder
-    files = sorted(place.glob("robot=*/*.parquet"))
-    if not files:
-        raise ConfigError(f"{folder}: no table of a fleet there; make one with heft fleet identify")
+    names = [name for name in results.find(FILE) if re.fullmatch(rf"({TABLE}/)?robot=[^/]*/{FILE}", name)]
+    if not names:
+        raise ConfigError(f"{results.place()}: no table of a fleet there; make one with heft fleet identify")
     parts = []
-    for file in files:
+    for name in names:
+        file = results.place(name)
         try:
-            part = pq.ParquetFile(file).read()
+            part = pq.ParquetFile(io.BytesIO(results.read(name) or b"")).read()
         except (OSError, pa.ArrowInvalid) as exc:
             raise ImportFileError(
                 f"{file}: not a table ({exc}); make it anew with heft fleet identify"
@@ -70,7 +67,7 @@ def read_table(folder: Path, where: Sequence[str] = (), columns: Sequence[str] |
             raise ImportFileError(
                 f"{file}: schema {said or 'none'} of the table, must be {SCHEMA_VERSION}; make it anew"
             )
-        robot = unquote(file.parent.name.removeprefix("robot="))
+        robot = unquote(name.split("/")[-2].removeprefix("robot="))
         part = part.add_column(0, "robot", pa.array([robot] * len(part), pa.string()))
         parts.append(part.select(schema().names))
     table = pa.concat_tables(parts)

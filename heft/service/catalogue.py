@@ -1,4 +1,4 @@
-"""The catalogue of a data folder: which recordings, results and pick-ups are there, and what each says of itself.
+"""The catalogue of a data folder: recordings, results, pick-ups and pages of fleets, and what each says of itself.
 
     DATA/catalogue.sqlite      entries(id, kind, path, size, mtime_ns, at, facts)
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -33,6 +35,8 @@ VERSION = 1
 #: So deep below the folder files are looked for: `<UTC time>-<session>/NAME.mcap`, and one more.
 DEPTH = 3
 MOST_RESULT = 256 * 1024 * 1024
+#: Page of a fleet, as `heft fleet report` writes it; its title stands in the first bytes.
+FLEET_PAGE, FLEET_TITLE, TITLE_BYTES = "fleet.html", re.compile(r"<title>Fleet: (.*?) – Heft</title>"), 4096
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entries(
   id INTEGER PRIMARY KEY, kind TEXT NOT NULL, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,
@@ -42,7 +46,7 @@ CREATE TABLE IF NOT EXISTS entries(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file: `kind` recording, result or pick-up; `at` UTC, ISO 8601; `facts` as plain JSON values."""
+    """One file: `kind` recording, result, pickup or fleet; `at` UTC, ISO 8601; `facts` as plain JSON values."""
 
     id: int
     kind: str
@@ -161,16 +165,14 @@ class Catalogue:
 
 def _files(folder: Path) -> Iterator[Path]:
     for depth in range(DEPTH):
-        for path in sorted(folder.glob("/".join(["*"] * depth + ["*.mcap"]))):
-            yield path
-        for path in sorted(folder.glob("/".join(["*"] * depth + ["result.json"]))):
-            yield path
+        for name in ("*.mcap", "result.json", FLEET_PAGE):
+            yield from sorted(folder.glob("/".join(["*"] * depth + [name])))
 
 
 def _described(path: Path) -> tuple[str, str, dict[str, Any]] | None:
     """Kind, time and facts of a file; None where it is not Heft's."""
     try:
-        return _result(path) if path.suffix == ".json" else _recording(path)
+        return {".json": _result, ".html": _fleet}.get(path.suffix, _recording)(path)
     except (HeftError, OSError, ValueError, KeyError, TypeError) as exc:
         _log.info("%s: not in the catalogue: %s", path, exc)
         return None
@@ -222,6 +224,15 @@ def _result(path: Path) -> tuple[str, str, dict[str, Any]]:
         "report": report.exists(),
     }
     return "result", _iso(datetime.fromtimestamp(path.stat().st_mtime, UTC)), facts
+
+
+def _fleet(path: Path) -> tuple[str, str, dict[str, Any]]:
+    with path.open("rb") as file:
+        title = FLEET_TITLE.search(file.read(TITLE_BYTES).decode("utf-8", errors="replace"))
+    if title is None:
+        raise ValueError("no page of `heft fleet report`")
+    facts = {"name": path.parent.name, "folder": path.parent.name, "headline": unescape(title[1])}
+    return "fleet", _iso(datetime.fromtimestamp(path.stat().st_mtime, UTC)), facts
 
 
 def _iso(at: datetime) -> str:

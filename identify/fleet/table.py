@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,9 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values; NaN and infinite are null."""
         return {
-            name: None if isinstance(one, float) and not np.isfinite(one) else one
-            for name, one in asdict(self).items()
+            name: None if isinstance(one, float) and not math.isfinite(one) else one
+            for name in COLUMNS
+            for one in (getattr(self, name),)
         }
 
 

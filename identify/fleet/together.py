@@ -178,15 +178,23 @@ def _offset(names: Sequence[str], joint: str) -> int | None:
     return names.index(f"{joint}.offset") if f"{joint}.offset" in names else None
 
 
-def _mean_rows(R: Array, offset: int) -> tuple[float, Array, Array]:
-    """Rows' number, their mean (k,), and the triangle of what is left, whose column `offset` is zero."""
-    order = np.append(offset, np.delete(np.arange(len(R)), offset))
-    back = np.argsort(order)
-    turned = triangle(R[R.any(axis=1)][:, order])
-    count = float(turned[0, 0] ** 2)
-    if count == 0.0:
-        return 0.0, np.zeros(len(R)), R
-    return count, (turned[0] / turned[0, 0])[back], turned[1:][:, back]
+def _mean_row(R: Array, offset: int) -> tuple[float, Array]:
+    """Rows' number and their mean (k,): the product of the offset's column, one in every row, with the others."""
+    ones = R[:, offset]
+    count = float(ones @ ones)
+    return count, (ones @ R / count if count else np.zeros(R.shape[1]))
+
+
+def _without_mean(R: Array, offset: int) -> Array:
+    """Rows of what is left when their mean is taken off: one fewer, their column `offset` zero.
+
+    A reflection takes the offset's column into the first row; the other rows are what is left.
+    """
+    normal = R[:, offset].copy()
+    normal[0] += np.copysign(np.linalg.norm(normal), normal[0])
+    left = R - np.outer(normal, (2.0 / (normal @ normal)) * (normal @ R))
+    left[:, offset] = 0.0
+    return np.asarray(left[1:])
 
 
 def _with_own_offsets(parts: Sequence[Information], offsets: Sequence[int | None]) -> list[Information]:
@@ -199,13 +207,14 @@ def _with_own_offsets(parts: Sequence[Information], offsets: Sequence[int | None
         if offset not in used:
             continue
         at = int(np.searchsorted(used, offset))
-        split = [_mean_rows(one[j][np.ix_(used, used)], at) for one in extended]
-        total = sum(count for count, _, _ in split)
-        mean = sum((count * row for count, row, _ in split), start=np.zeros(len(used))) / max(total, 1e-300)
-        for one, (count, _, left) in zip(extended, split, strict=True):
+        square = np.ix_(used, used)
+        means = [_mean_row(one[j][square], at) for one in extended]
+        total = sum(count for count, _ in means)
+        mean = sum((count * row for count, row in means), start=np.zeros(len(used))) / max(total, 1e-300)
+        for one, (count, _) in zip(extended, means, strict=True):
             if count:
-                shifted = triangle(np.vstack([np.sqrt(count) * mean, left]))
-                one[j][np.ix_(used, used)] = shifted
+                left = _without_mean(one[j][square], at)
+                one[j][square] = triangle(np.vstack([np.sqrt(count) * mean, left]))
     return [Information.of(one, part.rows, part.names) for one, part in zip(extended, parts, strict=True)]
 
 
@@ -301,7 +310,7 @@ def _terms(
                 continue
             offsets[joint] = float(parameters[place])
             if own:
-                count, mean, _ = _mean_rows(information.factors[j], place)
+                count, mean = _mean_row(information.factors[j], place)
                 offsets[joint] += float(mean[-1] - mean[:-1] @ parameters) if count else 0.0
         terms.append(SessionTerms(one.source, offsets, float(delay)))
     return tuple(terms)

@@ -70,18 +70,13 @@ class KeptTriangles:
             "digest": self.digest,
             "facts": dict(self.facts),
         }
-        extended, layout = self.information.extended, self.robot.regressor.layout
-        packed = []
-        for j in range(len(layout.tree)):
-            place = _columns(layout.parameters[layout.row(j)], len(layout.names))
-            packed.append(extended[j][np.ix_(place, place)][np.triu_indices(len(place))])
         file = io.BytesIO()
         np.savez_compressed(
             file,
             header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
             robot=np.frombuffer(json.dumps(self.robot.to_dict()).encode(), dtype=np.uint8),
             rows=self.information.rows,
-            triangles=np.concatenate(packed),
+            triangles=self.information.extended.reshape(-1)[_places(self.robot)],
             temperature=np.asarray(self.temperature, dtype=np.float64),
         )
         return file.getvalue()
@@ -156,17 +151,24 @@ def _unpacked(robot: Robot, packed: Array, rows: NDArray[np.int64]) -> Informati
     """Information from the joints' triangles, one after the other."""
     layout = robot.regressor.layout
     names, count = layout.names, len(layout.tree)
-    extended, at = np.zeros((count, len(names) + 3, len(names) + 3)), 0
-    for j in range(count):
-        place = _columns(layout.parameters[layout.row(j)], len(names))
-        upper = np.triu_indices(len(place))
-        part = np.zeros((len(place), len(place)))
-        part[upper] = packed[at : at + len(upper[0])]
-        extended[j][np.ix_(place, place)] = part
-        at += len(upper[0])
-    if at != len(packed):
-        raise ValueError(f"{len(packed)} numbers, must be {at}")
+    extended, places = np.zeros((count, len(names) + 3, len(names) + 3)), _places(robot)
+    if len(places) != len(packed):
+        raise ValueError(f"{len(packed)} numbers, must be {len(places)}")
+    extended.reshape(-1)[places] = packed
     return Information.of(extended, rows, names)
+
+
+@lru_cache(16)
+def _places(robot: Robot) -> NDArray[np.int64]:
+    """Where the joints' triangles, one after the other, stand in the extended ones."""
+    layout = robot.regressor.layout
+    size = len(layout.names) + 3
+    places = []
+    for j in range(len(layout.tree)):
+        columns = _columns(layout.parameters[layout.row(j)], len(layout.names))
+        first, second = np.triu_indices(len(columns))
+        places.append((j * size + columns[first]) * size + columns[second])
+    return np.concatenate(places)
 
 
 @lru_cache(16)  # sessions of one arm have one robot

@@ -7,7 +7,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from heft.daq.errors import ConfigError
 from heft.daq.mqtt import topics
 from heft.daq.mqtt.link import Link
 from heft.exit_codes import ExitCode
+from heft.fleet.results import Results, results_at
 from heft.fleet.store import read_table
 from heft.identify.fleet.drift import DriftEvent, DriftOptions, SeriesReport, find_drift, short_series
 from heft.identify.fleet.series import series_of
@@ -45,7 +45,7 @@ TOLD_S = 10.0
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the action."""
     parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path("fleet"), help="of the run (default: fleet)"
+        "folder", nargs="?", default="fleet", help="of the run, or its address (default: fleet)"
     )
     add_drift_options(parser)
     parser.add_argument(
@@ -89,12 +89,12 @@ def add_drift_options(parser: argparse.ArgumentParser) -> None:
 def drift_of(arguments: argparse.Namespace) -> tuple[list[DriftEvent], list[SeriesReport]]:
     """Events and series of a run's table."""
     options = DriftOptions(arguments.false_alarms, arguments.least)
-    return find_drift(series_of(table_columns(arguments.folder, arguments.where)), options)
+    return find_drift(series_of(table_columns(results_at(arguments.folder), arguments.where)), options)
 
 
-def table_columns(folder: Path, where: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+def table_columns(results: Results, where: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
     """The columns of a run's table that drift is found in, as arrays."""
-    table = read_table(folder, where, COLUMNS)
+    table = read_table(results, where, COLUMNS)
     columns: dict[str, NDArray[Any]] = {}
     for column in table.column_names:
         values = table[column].combine_chunks()

@@ -20,12 +20,14 @@ from heft.exit_codes import ExitCode
 from heft.fleet.campaign import Campaign, Tally, group, notes_of, sources_to_jobs
 from heft.fleet.cluster import MEMORY, ClusterOptions, cluster_client
 from heft.fleet.job import Job
+from heft.fleet.loads import loaded
+from heft.fleet.results import results_at
 from heft.fleet.sources import find_sources
 from heft.fleet.store import TABLE
 from heft.identify.bodies.consistency import Level
+from heft.identify.data.known_load import NUMBERS
 from heft.identify.estimation.estimators import ESTIMATORS
-from heft.options import add_settings, positive, prepared, settings
-from heft.output_folder import shared_use
+from heft.options import add_settings, positive, settings
 
 __all__ = ["add", "run"]
 
@@ -42,7 +44,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="recordings: paths, folders, patterns in quotes ('recordings/**/*.mcap'), or addresses (s3://bucket/...)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("fleet"), help="folder of results and table (default: fleet)"
+        "--out",
+        default="fleet",
+        help="folder of results and table, or its address (s3://bucket/fleet; default: fleet)",
     )
     parser.add_argument(
         "--group-by",
@@ -64,6 +68,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--level", choices=get_args(Level), help="consistency (default: the session's, or full)"
     )
     add_settings(parser)
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar=f"[SESSION=]{NUMBERS}",
+        help="known load on the flange [kg, m, kg m2], as of heft identify; SESSION: a recording's name in the fleet, "
+        "or a pattern of such (arm0/*); without it, of every recording",
+    )
     parser.add_argument(
         "--triangles",
         choices=("beside", "out"),
@@ -111,8 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     chosen, where = settings(arguments), cluster_options(arguments)
     where.check()
-    out = prepared(arguments.out)
-    sources = find_sources(arguments.patterns)
+    out = results_at(arguments.out)
+    sources = loaded(find_sources(arguments.patterns), arguments.load)
     jobs = sources_to_jobs(
         sources,
         method=arguments.method,
@@ -125,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
         jobs = [_of_folder(job) for job in jobs]
     started_s = time.monotonic()
     connect = partial(cluster_client, where)
-    with shared_use(out), _progress(arguments.json) as tell:
+    with out.in_use(), _progress(arguments.json) as tell:
         grouped = tuple(group(connect, jobs, arguments.group_by))
         campaign = Campaign(grouped, out, arguments.triangles == "beside", arguments.retry)
         tally = campaign.run(connect, tell)
@@ -182,7 +194,7 @@ def _told(tally: Tally, campaign: Campaign, seconds: float, as_json: bool) -> Ex
     for note in notes:
         grade = note["rows"][0]["verdict"]
         grades[grade] = grades.get(grade, 0) + 1
-    table = campaign.out / TABLE
+    table = campaign.out.place(TABLE)
     if as_json:
         facts = {
             "sessions": tally.total,
@@ -193,8 +205,8 @@ def _told(tally: Tally, campaign: Campaign, seconds: float, as_json: bool) -> Ex
             "seconds": seconds,
             "rate": tally.rate,
             "memory": max(tally.memory.values(), default=0),
-            "out": str(campaign.out),
-            "table": str(table),
+            "out": campaign.out.place(),
+            "table": table,
         }
         sys.stdout.write(json.dumps(facts) + "\n")
     else:

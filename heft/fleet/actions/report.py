@@ -10,6 +10,7 @@ from pathlib import Path
 from heft.daq.whole_file import write_whole
 from heft.exit_codes import ExitCode
 from heft.fleet.actions.drift import add_drift_options, drift_of
+from heft.fleet.results import results_at
 from heft.identify.fleet.page import render
 
 __all__ = ["add", "run"]
@@ -20,7 +21,7 @@ PAGE = "fleet.html"
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the action."""
     parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path("fleet"), help="of the run (default: fleet)"
+        "folder", nargs="?", default="fleet", help="of the run, or its address (default: fleet)"
     )
     add_drift_options(parser)
     parser.add_argument(
@@ -33,20 +34,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
     events, reports = drift_of(arguments)
-    path = arguments.out or arguments.folder / PAGE
+    results = results_at(arguments.folder)
 
     def link(session: str) -> str | None:
         """The session's page, or its result, as seen from this one."""
         for name in ("report.html", "result.json"):
-            if (arguments.folder / session / name).is_file():
-                return (
-                    f"{session}/{name}"
-                    if arguments.out is None
-                    else str((arguments.folder / session / name).absolute())
-                )
+            if results.read(f"{session}/{name}") is not None:
+                here = arguments.out is None
+                return f"{session}/{name}" if here else results.place(f"{session}/{name}")
         return None
 
-    write_whole(path, render(events, reports, link).encode())
-    facts = {"page": str(path), "arms": len({one.series.arm for one in reports}), "events": len(events)}
+    page = render(events, reports, link).encode()
+    path = results.write(PAGE, page) if arguments.out is None else str(write_whole(arguments.out, page))
+    facts = {"page": path, "arms": len({one.series.arm for one in reports}), "events": len(events)}
     sys.stdout.write((json.dumps(facts) if arguments.json else f"page      {path}") + "\n")
     return ExitCode.DONE

@@ -13,6 +13,7 @@ from heft.daq.config.shipped import CONFIGS
 from heft.daq.errors import ConfigError
 from heft.daq.whole_file import write_whole
 from heft.exit_codes import ExitCode
+from heft.fleet.results import FolderResults
 from heft.fleet.store import TABLE, write_table
 from heft.identify.data import Dataset
 from heft.identify.fit import fit
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         else reference_of(Robot.load(arguments.robot))
     )
     months = Months(reference, arguments.arms, arguments.nights, arguments.seed)
-    write_table(out, months.rows())
+    write_table(FolderResults(out), months.rows())
     events = [event.to_dict() for event in months.planted()]
     write_whole(out / TRUTH, json.dumps({"seed": arguments.seed, "events": events}, indent=1).encode())
     facts = {"table": str(out / TABLE), "truth": str(out / TRUTH), "events": len(events)}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from heft.daq.errors import ConfigError
 from heft.exit_codes import ExitCode
+from heft.fleet.results import results_at
 from heft.fleet.store import read_table
 from heft.identify.fleet.table import COLUMNS
 
@@ -25,7 +25,7 @@ ROWS = 40
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the action."""
     parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path("fleet"), help="of the run (default: fleet)"
+        "folder", nargs="?", default="fleet", help="of the run, or its address (default: fleet)"
     )
     parser.add_argument(
         "--where",
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = None if arguments.columns is None else [name.strip() for name in arguments.columns.split(",")]
     if unknown := [name for name in names or () if name not in COLUMNS]:
         raise ConfigError(f"--columns: no column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
-    table = read_table(arguments.folder, arguments.where, names)
+    table = read_table(results_at(arguments.folder), arguments.where, names)
     if arguments.json:
         text = json.dumps({"rows": table.to_pylist()}, default=lambda time: time.isoformat())
         sys.stdout.write(text + "\n")

@@ -3,7 +3,7 @@ import { ask, element } from "/assets/asking.js";
 import { short } from "/assets/plot.js";
 
 const $ = (id) => document.getElementById(id);
-const KINDS = { recording: "recording", result: "result", pickup: "pick-up" };
+const KINDS = { recording: "recording", result: "result", pickup: "pick-up", fleet: "fleet" };
 
 export class Catalogue {
   constructor() {
@@ -45,12 +45,14 @@ export class Catalogue {
   verdict(one) {
     if (one.kind === "result") return [element("span", { class: { good: "good", care: "care", unfit: "bad" }[one.grade] ?? "", title: one.headline }, one.grade)];
     if (one.kind === "pickup") return [one.payload.state];
+    if (one.kind === "fleet") return [];
     const kind = one.state === "done" && one.complete && !one.lost ? "good" : one.state === "failed" ? "bad" : "care";
     return [element("span", { class: kind, title: one.reason }, one.complete ? one.state : "recovered")];
   }
 
   facts(one) {
     if (one.kind === "result") return `${short(one.total_mass)} kg, torque error ${one.validation === null ? "–" : `${(100 * one.validation).toFixed(1)} %`} on unseen motion, ${one.method}`;
+    if (one.kind === "fleet") return one.headline;
     if (one.kind === "pickup" && one.payload.mass !== undefined) return `${one.payload.mass.toFixed(3)} kg ${(one.payload.recognition?.name ?? "").replaceAll("_", " ")}`;
     return `${one.seconds.toFixed(1)} s, ${(one.bytes / 1e6).toFixed(1)} MB, ${one.lost} lost`;
   }
@@ -58,7 +60,7 @@ export class Catalogue {
   deeds(one) {
     const button = (text, deed, label) => { const made = element("button", { type: "button", "aria-label": label }, text); made.addEventListener("click", deed); return made; };
     const link = (text, path, label) => element("a", { href: path, target: "_blank", rel: "noopener", "aria-label": label }, text);
-    if (one.kind === "result") return one.report ? [link("report", `/api/catalogue/${one.id}/report`, `report of ${one.name}`)] : [];
+    if (one.kind === "result" || one.kind === "fleet") return one.report ?? true ? [link("report", `/api/catalogue/${one.id}/report`, `report of ${one.name}`)] : [];
     return [
       button("replay", () => ask("/api/replay", { id: one.id }).then(() => scrollTo({ top: 0, behavior: "smooth" })), `replay ${one.name}`),
       ...(one.kind === "recording" ? [button("identify", () => ask("/api/identify", { ids: [one.id] }), `identify ${one.name}`)] : []),

@@ -52,8 +52,9 @@ class Library:
         return entry
 
     def report(self, number: int) -> Path:
-        """The report of a result."""
-        path = self.entry(number, "result").path.with_name("report.html")
+        """The report of a result, or the page of a fleet."""
+        entry = self.entry(number, "result", "fleet")
+        path = entry.path if entry.kind == "fleet" else entry.path.with_name("report.html")
         if not path.is_file():
             raise ConfigError(f"{path}: there is no report; `heft identify` writes one")
         return path

@@ -76,7 +76,7 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "live samples of the last minute: minima and maxima of intervals",
         {"stream": _TEXT, "columns": _TEXT, "begin": _NUMBER, "end": _NUMBER, "bins": {"type": "integer"}},
     ),
-    ("get", "/api/catalogue", "recordings, results and pick-ups, the newest first", {}),
+    ("get", "/api/catalogue", "recordings, results, pick-ups and pages of fleets, the newest first", {}),
     ("get", "/api/catalogue/{number}/outline", "streams and segments of a recording", {}),
     (
         "get",
@@ -84,7 +84,7 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "minima and maxima of a recording's columns",
         {"stream": _TEXT, "columns": _TEXT, "begin": _NUMBER, "end": _NUMBER, "bins": {"type": "integer"}},
     ),
-    ("get", "/api/catalogue/{number}/report", "the report of a result", {}),
+    ("get", "/api/catalogue/{number}/report", "the report of a result, the page of a fleet", {}),
     ("get", "/api/catalogue/{number}/file", "the file itself", {}),
     (
         "get",

@@ -142,11 +142,12 @@ def expected(
 ) -> dict[str, bytes]:
     """Results of this process."""
     from heft.fleet.campaign import Campaign, sources_to_jobs
+    from heft.fleet.results import FolderResults
     from heft.fleet.sources import find_sources
 
     out = tmp_path_factory.mktemp("expected")
     jobs = sources_to_jobs(find_sources([str(recordings)]))
-    Campaign(tuple(jobs), out, beside=False).run(connect, lambda tally: None)
+    Campaign(tuple(jobs), FolderResults(out), beside=False).run(connect, lambda tally: None)
     return results(out)
 
 

@@ -22,6 +22,7 @@ def months(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three arms; the last has a step of friction."""
     import numpy as np
 
+    from heft.fleet.results import FolderResults
     from heft.fleet.store import write_table
 
     names = tuple(f"joint{j}.{what}" for j in (1, 2) for what in ("friction", "offset"))
@@ -29,7 +30,7 @@ def months(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reference = Reference("robot", ("joint1", "joint2"), names, ("N m",) * 4, values, 0.002 * np.abs(values))
     events = (PlantedEvent("arm002", "gearbox-replaced", 1, 100, 0.2),)
     folder = tmp_path_factory.mktemp("months")
-    write_table(folder, Months(reference, arms=3, nights=120, seed=2, events=events).rows())
+    write_table(FolderResults(folder), Months(reference, arms=3, nights=120, seed=2, events=events).rows())
     return folder
 
 

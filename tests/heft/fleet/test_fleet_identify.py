@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from heft.fleet.results import FolderResults
 from heft.fleet.store import read_table
 from heft.identify.fleet.triangles import KeptTriangles
 from heft.main import main
@@ -62,7 +63,7 @@ def test_a_corrupt_file_loses_its_own_result_and_says_why(
     code, said = answer(capsys, str(recordings), "--out", str(tmp_path / "out"))
     assert (code, said["identified"], set(said["failed"])) == (1, 2, {"empty", "cut"})
     assert "empty" in (tmp_path / "out" / "empty" / "error.txt").read_text(encoding="utf-8")
-    rows = read_table(tmp_path / "out", ["verdict=failed"]).to_pylist()
+    rows = read_table(FolderResults(tmp_path / "out"), ["verdict=failed"]).to_pylist()
     assert [row["session"] for row in rows] == ["cut", "empty"]
     assert all(row["reason"] for row in rows)
     code, said = answer(capsys, str(recordings / "empty.mcap"), "--out", str(tmp_path / "other"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from heft.fleet.results import results_at
 from heft.identify.fleet.triangles import KeptTriangles
 from heft.main import main
 
@@ -71,3 +72,45 @@ def test_recordings_in_a_bucket_have_the_results_of_files(
     assert main(remote) == 0
     assert json.loads(capsys.readouterr().out)["unchanged"] == 2
     assert main(["fleet", "identify", "s3://nowhere/x.mcap", "--out", str(tmp_path / "none")]) == 2
+
+
+def test_results_in_a_bucket_are_those_of_a_folder(
+    bucket: str, fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import fsspec
+
+    out = "s3://cellar/results/year"
+    identify = ["fleet", "identify", f"{fleet}/arm1/*.mcap", "--triangles", "out", "--json", "--out"]
+    assert main([*identify, out]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["identified"], said["out"], said["table"]) == (2, out, f"{out}/table")
+    assert main([*identify, str(tmp_path)]) == 0
+    capsys.readouterr()
+    for name in ("night1", "night3"):
+        with fsspec.open(f"{out}/{name}/result.json") as file:
+            assert file.read() == (tmp_path / name / "result.json").read_bytes()
+        with fsspec.open(f"{out}/{name}/0.triangles.npz") as file:
+            assert KeptTriangles.decoded(file.read()).source == f"{name}.mcap"
+    assert main([*identify, out]) == 0
+    assert json.loads(capsys.readouterr().out)["unchanged"] == 2
+    rows = []
+    for place in (out, str(tmp_path)):
+        assert main(["fleet", "table", place, "--where", "parameter=*.mass", "--json"]) == 0
+        rows.append(json.loads(capsys.readouterr().out)["rows"])
+    assert rows[0] == rows[1] != []
+    assert main(["fleet", "report", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["page"] == f"{out}/fleet.html"
+    with fsspec.open(f"{out}/fleet.html") as file:
+        assert b"<h1>Fleet</h1>" in file.read()
+    assert main([*identify, "s3://no-such-bucket/results"]) == 2
+
+
+def test_a_session_that_fails_takes_its_result_out_of_the_bucket(bucket: str, tmp_path: Path) -> None:
+    results = results_at("s3://cellar/removed")
+    results.write("a/result.json", b"{}")
+    results.write("b/c/result.json", b"{}")
+    results.remove("a/result.json")
+    results.remove("a/result.json")
+    assert results.find("result.json") == ["b/c/result.json"]
+    assert (results.read("a/result.json"), results.read("b/c/result.json")) == (None, b"{}")
+    assert results_at("s3://cellar/elsewhere").find("result.json") == []

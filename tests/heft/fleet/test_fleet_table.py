@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from heft.fleet.results import FolderResults
 from heft.fleet.store import read_table, write_table
 from heft.identify.fleet.table import COLUMNS, SCHEMA_VERSION, failed_row
 from heft.main import main
@@ -25,7 +26,7 @@ def run(fleet: Path, connect: Callable[[], Any], tmp_path_factory: pytest.TempPa
     from heft.fleet.sources import find_sources
 
     out = tmp_path_factory.mktemp("run")
-    campaign = Campaign(tuple(sources_to_jobs(find_sources([str(fleet)]))), out, beside=False)
+    campaign = Campaign(tuple(sources_to_jobs(find_sources([str(fleet)]))), FolderResults(out), beside=False)
     campaign.run(connect, lambda tally: None)
     return out
 
@@ -70,8 +71,8 @@ def test_strange_names_and_other_schemas(tmp_path: Path) -> None:
     row = failed_row(
         session="a", source="b", digest="", reason="é", software="1", robot="a/b=c d", time_s=0.0
     )
-    write_table(tmp_path, [row.to_dict()])
-    (found,) = read_table(tmp_path).to_pylist()
+    write_table(FolderResults(tmp_path), [row.to_dict()])
+    (found,) = read_table(FolderResults(tmp_path)).to_pylist()
     assert found["robot"] == "a/b=c d"
     assert found["reason"] == "é"
 

@@ -13,7 +13,9 @@ from heft.daq.errors import ConfigError
 from heft.daq.record import Recorder
 from heft.drivers.block import Block
 from heft.drivers.stream import Column, Stream
+from heft.identify.fleet.page import render
 from heft.service.catalogue import NAME, Catalogue
+from heft.service.web.library import Library
 
 STREAM = Stream("wrist.wrench", (Column("x", "force", "N"),), 1000.0)
 
@@ -81,3 +83,27 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         Catalogue(tmp_path / "file" / "data").prepare()
+
+
+def test_pages_of_fleets_are_entered_with_what_they_say(tmp_path: Path) -> None:
+    head = "<!doctype html><head><title>Fleet: 1 of 3 arms have changed. &amp; more – Heft</title></head>"
+    for name, text in {"year": head, "other": "<title>holidays</title>"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "fleet.html").write_text(text, encoding="utf-8")
+    library = Library(tmp_path)
+    library.catalogue.prepare()
+    library.catalogue.refresh()
+    (entry,) = library.entries()
+    assert (entry["kind"], entry["name"]) == ("fleet", "year")
+    assert entry["headline"] == "1 of 3 arms have changed. & more"
+    assert library.report(entry["id"]) == tmp_path / "year" / "fleet.html"
+
+
+def test_the_title_is_that_of_the_page_that_is_written(tmp_path: Path) -> None:
+    (tmp_path / "fleet.html").write_text(render([], [], lambda session: None), encoding="utf-8")
+    catalogue = Catalogue(tmp_path)
+    catalogue.prepare()
+    catalogue.refresh()
+    (entry,) = catalogue.entries()
+    assert entry.kind == "fleet"
+    assert entry.facts["headline"]
