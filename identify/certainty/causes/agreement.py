@@ -41,6 +41,7 @@ class Known:
     centre   d0, shape (p,)
     spread   S, shape (p, p): the truth is d0 + S x with x standard normal
     free     parameters that may be anything: friction and offsets, and all joint terms that no prior tells
+    offsets  of these, the joints' constant torques
     total    of all masses [kg]: mean and standard deviation, or None
     masses   places of the links' masses
     who      knows it
@@ -49,6 +50,7 @@ class Known:
     centre: Array
     spread: Array
     free: NDArray[np.int64]
+    offsets: NDArray[np.int64]
     total: tuple[float, float] | None
     masses: NDArray[np.int64]
     who: str = "the robot's file"
@@ -63,13 +65,14 @@ class Known:
             for term, i in terms.items()
             if term != "drive_inertia" or not problem.known[i] > 0
         ]
+        offsets = [terms["offset"] for terms in layout.joint_terms.values() if "offset" in terms]
         total, bounds = None, problem.bounds.total_mass
         if bounds is not None:
             total = (float(np.mean(bounds)), max(float(np.ptp(bounds)) / 4, 1e-3 * bounds[1]))
         masses = [layout.link(link).start for link in layout.links]
         who = "the robot's file" if problem.carried is None else "the robot's file with the wrist sensor"
-        places = np.array(free, dtype=np.int64)
-        return cls(problem.start, problem.metric, places, total, np.array(masses), who)
+        places, constant = (np.array(one, dtype=np.int64) for one in (free, offsets))
+        return cls(problem.start, problem.metric, places, constant, total, np.array(masses), who)
 
     def scaled(self, factor: float) -> Known:
         """The same of an arm that is so many times as heavy."""
