@@ -1,13 +1,17 @@
-"""Bags of ROS 2, in MCAP or sqlite3, with and without `metadata.yaml`: one table per topic."""
+"""Bags of ROS 2, in MCAP or sqlite3, compressed or not, with and without `metadata.yaml`: one table per topic."""
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
@@ -19,6 +23,7 @@ from heft.daq.importing.table import Batch, Column, Source, Table
 
 __all__ = ["BagSource"]
 
+ZSTD = b"\x28\xb5\x2f\xfd"  # a message that begins so is compressed; none of CDR does
 BATCH_ROWS = 4096
 HEAD_MESSAGES = 20_000  # of a topic that is looked at: decoding them takes a second
 MOST_NUMBERS = 256  # in one message: what has more is a picture or a cloud, not a signal
@@ -49,13 +54,20 @@ class _Layout:
 
 
 class BagSource(Source):
-    """`path` is a .mcap or .db3 file, or a folder with metadata.yaml."""
+    """`path` is a .mcap or .db3 file, either of them compressed (.zstd), or a folder with metadata.yaml."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
+        self._bag = path
         self._store = get_typestore(Stores.LATEST)
         self._known: set[str] = set()
         try:
+            if path.suffix == ".zstd":
+                folder = mkdtemp(prefix="heft-bag-")
+                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+                self._bag = Path(folder) / path.stem
+                with pa.input_stream(str(path), compression="zstd") as packed, self._bag.open("wb") as bag:
+                    shutil.copyfileobj(packed, bag, 1 << 20)
             self.tables = tuple(self._survey())
         except ImportFileError:
             raise
@@ -71,7 +83,7 @@ class BagSource(Source):
 
     def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         try:
-            with Reader(self.path) as reader:
+            with Reader(self._bag) as reader:
                 topics = {name.partition("#")[0] for name in wanted}
                 connections = [c for c in reader.connections if c.topic in topics]
                 self.stated = StatedLength(rows=sum(c.msgcount for c in connections))
@@ -84,7 +96,7 @@ class BagSource(Source):
             ) from exc
 
     def _survey(self) -> Iterator[Table]:
-        with Reader(self.path) as reader:
+        with Reader(self._bag) as reader:
             connections = list(reader.connections)
             if not connections:
                 raise ImportFileError(f"{self.path}: a bag without topics; record it anew")
@@ -124,6 +136,9 @@ class BagSource(Source):
                 break
             count = number
             try:
+                if data[:4] == ZSTD:  # where there is no metadata.yaml, nothing else tells it
+                    with pa.input_stream(pa.BufferReader(data), compression="zstd") as packed:
+                        data = packed.read()
                 message: Any = self._store.deserialize_cdr(data, connection.msgtype)
             except Exception as exc:  # of one broken message
                 self.drop(number, f"{connection.topic}: {_told(exc)}")

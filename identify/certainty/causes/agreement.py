@@ -1,7 +1,8 @@
 """Agreement between data and what was known of the robot beforehand: one number to compare explanations by.
 
 An explanation of the data (gains g_j of the measured torques, another regressor Y) leaves r_j = |g_j Y_j d + friction -
-tau_j| / |tau_j| of each joint's torque, and costs
+tau_j| / |tau_j - mean| of each joint's torque (a constant may be an offset as well as weight: it tells nothing), and
+costs
 
     E = N / 2 sum_j log(r_j^2 + f^2) + |S^-1 (d - d0)|^2 / 2 + log det A / 2,   A = I + S' Y' W Y S
 
@@ -29,6 +30,7 @@ __all__ = ["SAMPLES", "Agreement", "Explained", "Known"]
 SAMPLES = 100.0  # that each joint counts for: rows of one motion are not independent, nor is the model exact
 FLOOR = 0.03  # of the torque: what is left below this is friction's detail, and tells nothing of causes
 START = 0.3  # relative residual that the search begins with
+LEAST = 1e-3  # of the squared torque: less change is noise
 DEGREES = 0.5  # of freedom of a link's k: files are much better than their spread, or much worse
 ROUNDS, LESS_ROUNDS = 10, 4
 ROUNDING = (1e-10, 1e-8, 1e-6, 1e-4)  # of each parameter's information: keeps the factorisation going
@@ -149,12 +151,23 @@ class Agreement:
         return spread
 
     @cached_property
+    def changing(self) -> Array:
+        """Squared torque of each joint without its constant part, as the joint's offset explains it, shape (n,)."""
+        tau, constant = self.rows[:, :, -1], np.moveaxis(self.rows[:, :, self.known.offsets], 2, 0)
+        square = (constant**2).sum(axis=2)
+        part = np.divide(
+            (constant * tau).sum(axis=2) ** 2, square, out=np.zeros_like(square), where=square > 0
+        )
+        whole = self._squares[:, -1]
+        return np.asarray(np.maximum(whole - part.sum(axis=0), LEAST * whole))
+
+    @cached_property
     def _whitened(self) -> Array:
-        """grams of [Y S, Y d0, tau], over the torque's square: shape (n, p + 2, p + 2)."""
+        """grams of [Y S, Y d0, tau], over the square of what changes of the torque: shape (n, p + 2, p + 2)."""
         p = len(self.known.centre)
         change = np.zeros((p + 1, p + 2))
         change[:p, :p], change[:p, p], change[p, p + 1] = self._spread, self.known.rigid, 1.0
-        sizes = np.sqrt(np.where(self.used, self._squares[:, -1], 1.0))
+        sizes = np.sqrt(np.where(self.used, self.changing, 1.0))
         rows = (self.rows / sizes[:, None, None]) @ change  # a square of these stays one, whatever cancels
         return rows.transpose(0, 2, 1) @ rows
 

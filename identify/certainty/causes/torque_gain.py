@@ -93,11 +93,7 @@ def file_gains(agreement: Agreement) -> Array:
         G = G / np.outer(size, size)
         x = np.linalg.lstsq(G[:-1, :-1], G[:-1, -1], rcond=1e-9)[0]
         rest = G[0, 0] - G[0, 1:-1] @ np.linalg.lstsq(G[1:-1, 1:-1], G[1:-1, 0], rcond=1e-9)[0]
-        # A constant torque may be an offset as well as weight: it tells nothing, and dilutes nothing.
-        constant = sum(
-            gram[i, -1] ** 2 / (gram[i, i] * gram[-1, -1]) for i in known.offsets if gram[i, i] > 0
-        )
-        if x[0] ** 2 * rest > LEAST_SHARE * max(1 - constant, 0.0):
+        if x[0] ** 2 * rest * gram[-1, -1] > LEAST_SHARE * agreement.changing[j]:
             gains[j] = x[0] * size[-1] / size[0]
     return gains
 
