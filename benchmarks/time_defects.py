@@ -85,7 +85,8 @@ def _lost(log: Log, robot: Robot, s: int, rng: np.random.Generator) -> Case:
 def _gap(log: Log, robot: Robot, s: int, rng: np.random.Generator) -> Case:
     length = int((0.12, 0.5, 3.0)[s] / log.tables["q"].step_s)
     keep = np.ones(max(len(one) for one in log.tables.values()), dtype=bool)
-    keep[8000 : 8000 + length] = False
+    start = 2 * len(keep) // 5
+    keep[start : start + length] = False
     return rows(log, keep), robot
 
 

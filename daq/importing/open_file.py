@@ -11,7 +11,7 @@ from heft.daq.record.file import MAGIC
 
 __all__ = ["is_foreign", "is_recording", "open_file"]
 
-KINDS = "CSV, NPZ, Parquet, or bags of ROS 2 (.mcap, .db3, or their folder)"
+KINDS = "CSV, NPZ, Parquet, or bags of ROS 2 (.mcap, .db3, these with .zstd, or their folder)"
 
 
 def open_file(path: Path) -> Source:
@@ -44,6 +44,10 @@ def open_file(path: Path) -> Source:
 
         return ParquetSource(path)
     if begin.startswith((MAGIC, b"SQLite format 3\0")):
+        from heft.daq.importing.readers.bag import BagSource
+
+        return BagSource(path)
+    if path.suffix == ".zstd":
         from heft.daq.importing.readers.bag import BagSource
 
         return BagSource(path)

@@ -199,7 +199,14 @@ class Campaign:
 
 def asked(job: Job) -> str:
     """A hash of all that a result depends on beside recordings and version."""
-    parts = [job.method, job.level, dict(job.settings), job.robot, job.arm, [one.name for one in job.sources]]
+    parts: list[Any] = [
+        job.method,
+        job.level,
+        dict(job.settings),
+        job.robot,
+        job.arm,
+        [one.name for one in job.sources],
+    ]
     if loads := [one.load for one in job.sources if one.load]:
         parts.append(loads)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,24 +1,32 @@
-"""Bags of ROS 2, in MCAP or sqlite3, with and without `metadata.yaml`: one table per topic."""
+"""Bags of ROS 2, in MCAP or sqlite3, compressed or not, with and without `metadata.yaml`: one table per topic."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.readers.unpacking import BOMB_RATIO, most_unpacked
 from heft.daq.importing.stated_length import StatedLength
 from heft.daq.importing.table import Batch, Column, Source, Table
+from heft.daq.temporary import temporary_folder
 
 __all__ = ["BagSource"]
 
+ZSTD = b"\x28\xb5\x2f\xfd"  # a message that begins so is compressed; none of CDR does
+MOST_MESSAGE = 1 << 20  # unpacked [bytes]: numbers of joints and wrenches take a thousandth
+PIECE = 1 << 20  # bytes that are unpacked at a time
 BATCH_ROWS = 4096
 HEAD_MESSAGES = 20_000  # of a topic that is looked at: decoding them takes a second
 MOST_NUMBERS = 256  # in one message: what has more is a picture or a cloud, not a signal
@@ -49,13 +57,19 @@ class _Layout:
 
 
 class BagSource(Source):
-    """`path` is a .mcap or .db3 file, or a folder with metadata.yaml."""
+    """`path` is a .mcap or .db3 file, either of them compressed (.zstd), or a folder with metadata.yaml."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
+        self._bag = path
         self._store = get_typestore(Stores.LATEST)
         self._known: set[str] = set()
         try:
+            if path.suffix == ".zstd":
+                stack = ExitStack()
+                weakref.finalize(self, stack.close)
+                self._bag = stack.enter_context(temporary_folder()) / path.stem
+                _unpack(path, self._bag)
             self.tables = tuple(self._survey())
         except ImportFileError:
             raise
@@ -71,7 +85,7 @@ class BagSource(Source):
 
     def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         try:
-            with Reader(self.path) as reader:
+            with Reader(self._bag) as reader:
                 topics = {name.partition("#")[0] for name in wanted}
                 connections = [c for c in reader.connections if c.topic in topics]
                 self.stated = StatedLength(rows=sum(c.msgcount for c in connections))
@@ -84,7 +98,7 @@ class BagSource(Source):
             ) from exc
 
     def _survey(self) -> Iterator[Table]:
-        with Reader(self.path) as reader:
+        with Reader(self._bag) as reader:
             connections = list(reader.connections)
             if not connections:
                 raise ImportFileError(f"{self.path}: a bag without topics; record it anew")
@@ -124,6 +138,9 @@ class BagSource(Source):
                 break
             count = number
             try:
+                if data[:4] == ZSTD:  # where there is no metadata.yaml, nothing else tells it
+                    with pa.input_stream(pa.BufferReader(data), compression="zstd") as packed:
+                        data = packed.read(MOST_MESSAGE)
                 message: Any = self._store.deserialize_cdr(data, connection.msgtype)
             except Exception as exc:  # of one broken message
                 self.drop(number, f"{connection.topic}: {_told(exc)}")
@@ -238,3 +255,16 @@ def _remedy(path: Path) -> str:
 
 def _told(exc: Exception) -> str:
     return (str(exc).splitlines() or [type(exc).__name__])[0] or type(exc).__name__
+
+
+def _unpack(path: Path, target: Path) -> None:
+    """Write what a .zstd file holds; `ImportFileError` where that is more than measured numbers can be."""
+    most, written = most_unpacked(path.stat().st_size), 0
+    with pa.input_stream(str(path), compression="zstd") as packed, target.open("wb") as file:
+        while piece := packed.read(PIECE):
+            written += file.write(piece)
+            if written > most:
+                raise ImportFileError(
+                    f"{path}: unpacks to more than {most / 1e9:.2g} GB, {BOMB_RATIO} times what it takes: no measured "
+                    "numbers do that"
+                )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["NUMBER", "Dialect", "dialect_of", "is_time"]
+__all__ = ["NUMBER", "Dialect", "dialect_of", "is_comment", "is_time", "is_whole"]
 
 COMMENTS = ("#", "%", "//", "!")
 SEPARATORS = (";", "\t", "|", ",", " ")
@@ -51,7 +51,7 @@ def is_time(cell: str) -> bool:
 def dialect_of(text: str) -> Dialect | None:
     """The dialect of a file that begins with `text` (whole lines); None: there are no rows of numbers."""
     lines = text.splitlines()
-    plain = [(number, line) for number, line in enumerate(lines) if line.strip() and not _comment(line)]
+    plain = [(number, line) for number, line in enumerate(lines) if line.strip() and not is_comment(line)]
     best: tuple[tuple[float, int], str, str, int] | None = None
     for rank, separator in enumerate(SEPARATORS):
         for decimal in (".", ","):
@@ -93,7 +93,24 @@ def dialect_of(text: str) -> Dialect | None:
     )
 
 
-def _comment(line: str) -> bool:
+def is_whole(line: str, before: Sequence[str], dialect: Dialect) -> bool:
+    """Whether a last line without its end is a whole row: as many cells as the others, all of them what they should be.
+
+    Of a number that was cut off, what is left is a number, too: the last one must not be shorter than all of those in
+    the lines `before`, signs aside.
+    """
+    width = len(dialect.names)
+    cells = _cells(line, dialect.separator)
+    ends = [row[-1] for row in (_cells(one, dialect.separator) for one in before) if len(row) == width]
+    return (
+        len(cells) == width
+        and all(_is_number(cell, dialect.decimal) for k, cell in enumerate(cells) if k not in dialect.texts)
+        and len(cells[-1].lstrip("+-")) >= min((len(end.lstrip("+-")) for end in ends), default=0)
+    )
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line is free text."""
     return line.lstrip(' "').startswith(COMMENTS)
 
 
@@ -141,7 +158,7 @@ def _names(
     found: list[list[str]] = []
     for line in reversed(before):
         bare = (
-            line.strip().lstrip("".join({mark[0] for mark in COMMENTS})).strip() if _comment(line) else line
+            line.strip().lstrip("".join({mark[0] for mark in COMMENTS})).strip() if is_comment(line) else line
         )
         options = [_cells(bare, one) for one in dict.fromkeys((separator, ",", ";", "\t", " "))]
         cells = next((one for one in options if len(one) == width), None)

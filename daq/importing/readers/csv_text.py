@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from heft.daq.errors import ImportFileError
-from heft.daq.importing.readers.csv_dialect import MISSING, NUMBER, Dialect, dialect_of
+from heft.daq.importing.readers.csv_dialect import MISSING, NUMBER, Dialect, dialect_of, is_comment, is_whole
 from heft.daq.importing.stated_length import StatedLength
 from heft.daq.importing.table import HEAD_ROWS, Batch, Column, Source, Table
 
@@ -118,11 +118,18 @@ class CsvSource(Source):
     def _parsed(self, names: list[str]) -> Iterator[Batch]:
         line = self._dialect.skip + 1  # number of the next line in the file
         row = 0
+        before = b""
         for piece in self._pieces():
             lines = piece.count(b"\n")
-            if not piece.endswith(b"\n"):  # whether its last number is whole cannot be known
-                self.drop(line, "the file ends in it, without an end of line: was it cut off?")
-                return
+            if not lines:
+                last = piece.decode("latin-1")
+                if is_comment(last):
+                    return
+                if not is_whole(last, before[-SNIFFED:].decode("latin-1").split("\n"), self._dialect):
+                    self.drop(line, "the file ends in it, without an end of line: was it cut off?")
+                    return
+                piece += b"\n"
+            before = piece
             batch, broken = self._parse(piece, names, line, row)
             if len(batch):
                 yield batch

@@ -17,6 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.readers.unpacking import BOMB_RATIO, most_unpacked
 from heft.daq.importing.table import HEAD_ROWS, Batch, Column, Source, Table
 from heft.daq.temporary import temporary_folder
 
@@ -26,7 +27,6 @@ RUN_SEPARATOR = "__"
 BATCH_BYTES = 1 << 22  # of all arrays of a batch together
 MOST_WIDE = 64  # numbers of one array in a row: joints
 MOST_CONSTANT = 4096  # numbers of an array that is kept beside the rows
-BOMB_BYTES, BOMB_RATIO = 1 << 28, 200  # unpacked, and times the packed size: deflate reaches 1032 with zeros
 SHORT = 64  # rows: shorter arrays are constants, not columns of another length
 UNREADABLE = (
     OSError,
@@ -201,7 +201,7 @@ class NpzSource(Source):
             return None
         if info.file_size - begin != int(np.prod(shape, dtype=object)) * dtype.itemsize:
             raise ValueError(f"{name} states {shape} numbers, and has {info.file_size - begin} bytes")
-        if info.file_size > BOMB_BYTES and info.file_size > BOMB_RATIO * info.compress_size:
+        if info.file_size > most_unpacked(info.compress_size):
             raise ValueError(
                 f"{name} unpacks to {info.file_size / 1e9:.2g} GB, {info.file_size / info.compress_size:.0f} times "
                 f"what it takes in the file (at most {BOMB_RATIO}): no measured numbers do that"

@@ -1,7 +1,8 @@
 """Agreement between data and what was known of the robot beforehand: one number to compare explanations by.
 
 An explanation of the data (gains g_j of the measured torques, another regressor Y) leaves r_j = |g_j Y_j d + friction -
-tau_j| / |tau_j| of each joint's torque, and costs
+tau_j| / |tau_j - mean| of each joint's torque (a constant may be an offset as well as weight: it tells nothing), and
+costs
 
     E = N / 2 sum_j log(r_j^2 + f^2) + |S^-1 (d - d0)|^2 / 2 + log det A / 2,   A = I + S' Y' W Y S
 
@@ -29,6 +30,7 @@ __all__ = ["SAMPLES", "Agreement", "Explained", "Known"]
 SAMPLES = 100.0  # that each joint counts for: rows of one motion are not independent, nor is the model exact
 FLOOR = 0.03  # of the torque: what is left below this is friction's detail, and tells nothing of causes
 START = 0.3  # relative residual that the search begins with
+LEAST = 1e-3  # of the squared torque: less change is noise
 DEGREES = 0.5  # of freedom of a link's k: files are much better than their spread, or much worse
 ROUNDS, LESS_ROUNDS = 10, 4
 ROUNDING = (1e-10, 1e-8, 1e-6, 1e-4)  # of each parameter's information: keeps the factorisation going
@@ -41,6 +43,7 @@ class Known:
     centre   d0, shape (p,)
     spread   S, shape (p, p): the truth is d0 + S x with x standard normal
     free     parameters that may be anything: friction and offsets, and all joint terms that no prior tells
+    offsets  of these, the joints' constant torques
     total    of all masses [kg]: mean and standard deviation, or None
     masses   places of the links' masses
     who      knows it
@@ -49,6 +52,7 @@ class Known:
     centre: Array
     spread: Array
     free: NDArray[np.int64]
+    offsets: NDArray[np.int64]
     total: tuple[float, float] | None
     masses: NDArray[np.int64]
     who: str = "the robot's file"
@@ -63,13 +67,14 @@ class Known:
             for term, i in terms.items()
             if term != "drive_inertia" or not problem.known[i] > 0
         ]
+        offsets = [terms["offset"] for terms in layout.joint_terms.values() if "offset" in terms]
         total, bounds = None, problem.bounds.total_mass
         if bounds is not None:
             total = (float(np.mean(bounds)), max(float(np.ptp(bounds)) / 4, 1e-3 * bounds[1]))
         masses = [layout.link(link).start for link in layout.links]
         who = "the robot's file" if problem.carried is None else "the robot's file with the wrist sensor"
-        places = np.array(free, dtype=np.int64)
-        return cls(problem.start, problem.metric, places, total, np.array(masses), who)
+        places, constant = (np.array(one, dtype=np.int64) for one in (free, offsets))
+        return cls(problem.start, problem.metric, places, constant, total, np.array(masses), who)
 
     def scaled(self, factor: float) -> Known:
         """The same of an arm that is so many times as heavy."""
@@ -146,12 +151,26 @@ class Agreement:
         return spread
 
     @cached_property
+    def changing(self) -> Array:
+        """Squared torque of each joint without its constant part, as the joint's offset explains it, shape (n,)."""
+        tau, constant = self.rows[:, :, -1], np.moveaxis(self.rows[:, :, self.known.offsets], 2, 0)
+        square = (constant**2).sum(axis=2)
+        part = np.divide(
+            (constant * tau).sum(axis=2) ** 2, square, out=np.zeros_like(square), where=square > 0
+        )
+        whole = self._squares[:, -1]
+        return np.asarray(np.maximum(whole - part.sum(axis=0), LEAST * whole))
+
+    @cached_property
     def _whitened(self) -> Array:
-        """grams of [Y S, Y d0, tau], over the torque's square, of joints with torque: shape (n, p + 2, p + 2)."""
+        """grams of [Y S, Y d0, tau] over the square of what changes of the torque, of joints with torque.
+
+        Shape (n, p + 2, p + 2).
+        """
         p = len(self.known.centre)
         change = np.zeros((p + 1, p + 2))
         change[:p, :p], change[:p, p], change[p, p + 1] = self._spread, self.known.rigid, 1.0
-        sizes = np.sqrt(np.where(self.used, self._squares[:, -1], 1.0))
+        sizes = np.sqrt(np.where(self.used, self.changing, 1.0))
         rows = (self.rows / sizes[:, None, None]) @ change  # a square of these stays one, whatever cancels
         return np.asarray((rows.transpose(0, 2, 1) @ rows)[self.used])
 

@@ -35,7 +35,9 @@ NOTHING = 1e-6  # a gain that leaves friction alone
 STEP = 0.1  # of log gain, for the parabola through three costs
 FARTHEST = 0.3  # of log gain, that one parabola is believed
 ROUNDS = 6
-LEAST_SHARE = 0.02  # of a joint's squared torque that the file must explain, for its gain to be told
+LEAST_SHARE = (
+    0.02  # of the square of what changes of a joint's torque, that the file must explain to tell its gain
+)
 LEAST_COMMON, LEAST_ONE = 0.15, 0.4  # |log gain| that is worth a word: 16 %, 50 %
 LIKELY_COMMON, LIKELY_ONE = 3.0, 6.0  # nats better than gain 1: 2.5 standard deviations; one of n joints
 UNSURE = 1.3  # a factor on all torques, or one over it, that must not pass unseen: less than some arms' files are off
@@ -91,7 +93,7 @@ def file_gains(agreement: Agreement) -> Array:
         G = G / np.outer(size, size)
         x = np.linalg.lstsq(G[:-1, :-1], G[:-1, -1], rcond=1e-9)[0]
         rest = G[0, 0] - G[0, 1:-1] @ np.linalg.lstsq(G[1:-1, 1:-1], G[1:-1, 0], rcond=1e-9)[0]
-        if x[0] ** 2 * rest > LEAST_SHARE:
+        if x[0] ** 2 * rest * gram[-1, -1] > LEAST_SHARE * agreement.changing[j]:
             gains[j] = x[0] * size[-1] / size[0]
     return gains
 
@@ -197,8 +199,8 @@ def unknown_gains(
     if not silent:
         return []
     text = (
-        f"weight and inertia make less than {100 * LEAST_SHARE:.0f} % of the squared torque of {', '.join(silent)}, so "
-        "that a wrong torque constant there would not show: move them faster, or with a load"
+        f"weight and inertia make less than {100 * LEAST_SHARE:.0f} % of the squared changes of the torque of "
+        f"{', '.join(silent)}, so that a wrong torque constant there would not show: move them faster, or with a load"
     )
     return [Reason("gain-unknown", "care", text, weight=50.0)]
 

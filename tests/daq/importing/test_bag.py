@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from mcap.reader import make_reader
+from mcap.writer import CompressionType, IndexType
+from mcap.writer import Writer as McapWriter
 from mcap_ros2.writer import Writer as Ros2Writer
-from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from heft.daq.errors import ImportFileError
@@ -22,13 +26,18 @@ NAMES = ["elbow", "shoulder"]
 START_NS = 1_700_000_000_000_000_000
 
 
-def bag(folder: Path, motion: Any, storage: StoragePlugin) -> Path:
+def bag(
+    folder: Path, motion: Any, storage: StoragePlugin, packed: CompressionMode = CompressionMode.NONE
+) -> Path:
     """JointState with the joints in changing order, a second publisher, and WrenchStamped at half the rate."""
     t = STORE.types
     header, stamp = t["std_msgs/msg/Header"], t["builtin_interfaces/msg/Time"]
     joint_state, wrench = t["sensor_msgs/msg/JointState"], t["geometry_msgs/msg/WrenchStamped"]
     vector = t["geometry_msgs/msg/Vector3"]
-    with Writer(folder, version=8, storage_plugin=storage) as writer:
+    writer = Writer(folder, version=8, storage_plugin=storage)
+    if packed is not CompressionMode.NONE:
+        writer.set_compression(packed, CompressionFormat.ZSTD)
+    with writer:
         joints = writer.add_connection("/robot/joints", joint_state.__msgtype__, typestore=STORE)
         sensor = writer.add_connection("/ft", wrench.__msgtype__, typestore=STORE)
         for k, seconds in enumerate(motion.t):
@@ -72,6 +81,75 @@ def test_bags(
     wrench = found.recording.columns("wrist.wrench")
     np.testing.assert_array_equal(wrench.quantity("force")[:, 2], np.arange(0, len(motion.t), 2))
     assert found.recording.streams["wrist.wrench"].rate_hz == pytest.approx(50.0)
+
+
+@pytest.mark.parametrize("packed", [CompressionMode.FILE, CompressionMode.MESSAGE, CompressionMode.STORAGE])
+@pytest.mark.parametrize("storage", list(StoragePlugin))
+@pytest.mark.parametrize("bare", [False, True], ids=["with metadata", "without"])
+def test_compressed_bags(
+    motion: Any,
+    imported: Callable[..., Any],
+    tmp_path: Path,
+    storage: StoragePlugin,
+    packed: CompressionMode,
+    bare: bool,
+) -> None:
+    if storage is StoragePlugin.SQLITE3 and packed is CompressionMode.STORAGE:
+        return  # there is no such thing
+    folder = bag(tmp_path / "bag", motion, storage, packed)
+    path = next(one for one in folder.iterdir() if one.name != "metadata.yaml") if bare else folder
+    found = imported(path)
+    np.testing.assert_array_equal(found.signal("position"), motion.q)
+    np.testing.assert_array_equal(found.signal("torque"), motion.tau)
+
+
+BARE = {
+    "index_types": IndexType.NONE,
+    "use_statistics": False,
+    "use_summary_offsets": False,
+    "repeat_channels": False,
+    "repeat_schemas": False,
+}
+
+
+@pytest.mark.parametrize("packed", list(CompressionType))
+@pytest.mark.parametrize("more", [{}, BARE, {"use_chunking": False}, {**BARE, "use_chunking": False}])
+def test_chunks_and_indexes_of_all_kinds(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, packed: CompressionType, more: dict[str, Any]
+) -> None:
+    source = bag(tmp_path / "bag", motion, StoragePlugin.MCAP) / "bag.mcap"
+    path, channels = tmp_path / "log.mcap", {}
+    with source.open("rb") as before, path.open("wb") as after:
+        writer = McapWriter(after, compression=packed, chunk_size=20_000, **more)
+        writer.start("ros2", "another tool")
+        for schema, channel, message in make_reader(before).iter_messages():
+            if channel.id not in channels:
+                number = writer.register_schema(schema.name, schema.encoding, schema.data)
+                channels[channel.id] = writer.register_channel(
+                    channel.topic, channel.message_encoding, number
+                )
+            writer.add_message(channels[channel.id], message.log_time, message.data, message.publish_time)
+        writer.finish()
+    np.testing.assert_array_equal(imported(path).signal("torque"), motion.tau)
+
+
+@pytest.mark.parametrize("storage", list(StoragePlugin))
+def test_a_compressed_file_that_was_cut_off(motion: Any, tmp_path: Path, storage: StoragePlugin) -> None:
+    folder = bag(tmp_path / "bag", motion, storage, CompressionMode.FILE)
+    path = next(one for one in folder.iterdir() if one.suffix == ".zstd")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    for one in (path, folder):
+        with pytest.raises(ImportFileError, match="bag of ROS 2: "):
+            open_file(one)
+
+
+def test_a_compressed_file_that_holds_far_more_than_numbers_can(tmp_path: Path) -> None:
+    path = tmp_path / "log.mcap.zstd"
+    with pa.output_stream(str(path), compression="zstd") as file:
+        for _ in range(300):
+            file.write(bytes(1 << 20))
+    with pytest.raises(ImportFileError, match="no measured numbers do that"):
+        open_file(path)
 
 
 def test_a_wrench_is_turned_round(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:

@@ -172,6 +172,32 @@ def test_a_file_that_ends_in_mid_row(
     ]
 
 
+@pytest.mark.parametrize("form", ["%.18e", "%.9g", "%.6f"])
+@pytest.mark.parametrize("end", ["", "\n# done", ";"], ids=["nothing", "a comment", "a separator"])
+def test_a_whole_last_row_without_an_end_of_line_is_kept(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, form: str, end: str
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = np.column_stack([motion.t, motion.q, motion.tau])[:1000]
+    np.savetxt(path, rows, form, delimiter=";", header="t;q1;q2;tau1;tau2", comments="")
+    text = path.read_text()[:-1]
+    path.write_text(text.replace("\n", ";\n") + end if end == ";" else text + end)
+    found = imported(path)
+    np.testing.assert_allclose(found.signal("torque"), rows[:, 3:], rtol=1e-8, atol=1e-6)
+    assert found.done.broken == []
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3, 5, 12])
+def test_a_number_that_was_cut_off_is_none(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, missing: int
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = np.column_stack([motion.t, motion.q, motion.tau])[:1000]
+    np.savetxt(path, rows, delimiter=",", header="t,q1,q2,tau1,tau2", comments="")
+    path.write_bytes(path.read_bytes()[: -1 - missing])
+    assert len(imported(path).signal("position")) == 999
+
+
 @pytest.mark.parametrize(
     ("comment", "said"),
     [

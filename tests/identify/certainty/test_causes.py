@@ -115,3 +115,14 @@ def test_torques_of_the_wrong_sign_are_not_taken_for_bounds_that_exclude_each_ot
     arm = random_arm(21)
     told = fit(arm.robot, replace(arm.fit, tau=-np.asarray(arm.fit.tau))).verdict.reasons
     assert told[0].id == "torque-sign"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [-1.0, 3.0, 8.0])
+def test_a_nearly_constant_weight_hides_no_gain_of_a_joint(factor: float) -> None:
+    arm = random_arm(404)  # its second joint bears 341 N m, of which 53 N m change
+    factors = np.ones(len(arm.robot.joints))
+    factors[1] = factor
+    data = replace(arm.fit, tau=factors * np.asarray(arm.fit.tau))
+    told = [one for one in fit(arm.robot, data, cutoff_hz=5.0).verdict.reasons if one.id == "joint-gain"]
+    assert any(one.where == (arm.robot.joints[1],) for one in told)
