@@ -18,6 +18,9 @@ __all__ = ["ClusterOptions", "cluster_client"]
 
 MEMORY = 1_000_000_000  # bytes of each local worker: a session of 60 s needs a third of it
 ANSWER_S = 10.0
+#: Dask has its workers give freed memory back at once (64 kB): arrays of a session are then fetched from the system
+#: again and again, which doubles its processor time. Here as the C library has it by itself after a while [bytes].
+MALLOC = {"MALLOC_TRIM_THRESHOLD_": 256 * 1024 * 1024, "MALLOC_MMAP_THRESHOLD_": 32 * 1024 * 1024}
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ def cluster_client(options: ClusterOptions) -> Iterator[Any]:
             "distributed.worker.memory.spill": False,
             "distributed.worker.memory.target": False,
             "distributed.scheduler.worker-saturation": 1.0,
+            **{f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in MALLOC.items()},
         }
     ):
         if options.on is not None:
