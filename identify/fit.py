@@ -124,6 +124,7 @@ def fit(
     from heft.identify.estimation.friction import choose_friction, with_friction
     from heft.identify.estimation.least_squares import closest_to_prior, weights_of
     from heft.identify.estimation.prior import prior_for
+    from heft.identify.estimation.prior_widening import prior_widening
     from heft.identify.estimation.problem import Problem
     from heft.identify.information.fit_data import FitData
     from heft.identify.payload.bare_hand.carried import carried_by
@@ -180,6 +181,10 @@ def fit(
     least_squares = Estimate.of(problem, "wls", optimum, weights, least_squares=optimum)
     scatter = scatter_of(alignment, least_squares)
     problem = problem.updated(reweight=problem.reweight, inflation=scatter.inflation)
+
+    # How far the file may be off: what is stated, or further where the data say so.
+    stated, widening = problem, prior_widening(problem)
+    problem = problem.widened(widening.factor)
     alignment = replace(alignment, problem=problem)
     if keep is not None:
         keep(alignment)
@@ -187,7 +192,7 @@ def fit(
     try:
         answer = estimate(problem, method.name, **method.options)
     except SolverError as exc:
-        causes = find_causes(alignment.data, problem)
+        causes = find_causes(alignment.data, stated)
         raise SolverError("; ".join([str(exc), *(one.text for one in causes[:1])])) from exc
     if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
         scatter = scatter_of(alignment, answer)
@@ -208,7 +213,7 @@ def fit(
         "bounds": problem.bounds.to_dict(),
         "delay_s": signals.delay_s,
         "common": list(signals.common),
-        "prior_spread": asdict(problem.spread),
+        "prior_spread": asdict(stated.spread),
         "drives": start.to_dict(),
     }
     if problem.declared is not None and len(problem.declared):
@@ -218,7 +223,11 @@ def fit(
     if bootstrap is not None:
         configuration["bootstrap"] = bootstrap.replicates
         assessment = assessment.checked_by(replicate(bootstrap, alignment, method, assessment.uncertainty))
-    assessment = replace(assessment, warnings=(*tradeoff.warnings, *assessment.warnings))
+    assessment = replace(
+        assessment,
+        facts={**assessment.facts, "prior_widening": widening.factor},
+        warnings=(*tradeoff.warnings, *assessment.warnings, *widening.warnings),
+    )
     result = assemble(
         alignment.data,
         problem,
@@ -232,6 +241,7 @@ def fit(
             alignment,
             answer,
             assessment,
+            stated.spread,
             contradiction or ("" if hand is None else hand.doubt),
             carried,
         ),

@@ -102,7 +102,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
         delay=mean_delay(delays),
         intervals=widened_offsets(intervals.intervals, recordings) | by_gain,
         facts=facts,
-        warnings=(*lines, *intervals.warnings),
+        warnings=tuple(lines),
         contradiction=intervals.contradiction,
         unmodelled=unmodelled,
         recordings=recordings,

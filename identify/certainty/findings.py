@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.certainty.assessment import Assessment
 from heft.identify.certainty.bound_costs import bound_costs
 from heft.identify.certainty.causes import find_causes
@@ -23,16 +24,18 @@ def findings(
     alignment: Alignment,
     estimate: Estimate,
     assessment: Assessment,
+    spread: PriorSpread,
     wrist: str = "",
     carried: Carried | None = None,
 ) -> tuple[Reason, ...]:
     """Reasons against an estimate that need the data: causes, faults of the data, costs of bounds, the model check.
 
+    spread    of the prior as stated: what may be a cause is no reason to believe the robot's file less
     wrist     what contradicts the wrist sensor, or why it is not believed; empty where nothing does
     carried   what the wrist sensor says, also where the joints contradict it: it knows nothing of their torques' scale
     """
     data, problem = alignment.data, alignment.problem
-    believed = problem if carried is problem.carried else replace(problem, carried=carried)
+    believed = replace(problem, carried=carried, spread=spread)
     found = [
         *find_causes(data, believed),
         *wrench_findings(data, problem, estimate.parameters),
@@ -51,7 +54,9 @@ def findings(
         torques_alone = data.robot.sources is None and not data.robot.tree.free
         if torques_alone and problem.prior is not None and all(one.id != "gain-unknown" for one in found):
             names = [one.joint for one in assessment.unmodelled]
-            found += unknown_gains(Agreement.of_problem(problem), data.robot.joints, names)
+            found += unknown_gains(
+                Agreement.of_problem(replace(problem, spread=spread)), data.robot.joints, names
+            )
     if wrist:
         found.append(Reason("wrist", "care", wrist, 300.0))
     return tuple(found)

@@ -16,9 +16,6 @@ from heft.identify.estimation.problem import Problem
 
 __all__ = ["ParameterIntervals", "parameter_intervals"]
 
-STRAINED = 2.0  # squared distance from the prior per informed direction; 1 is expected
-ROUNDS = 6
-
 
 @dataclass(frozen=True)
 class ParameterIntervals:
@@ -26,43 +23,27 @@ class ParameterIntervals:
 
     intervals       by name (`link3.mass`, `link3.com.x`, `link3.principal_moments.1`, `joint3.viscous`, `total_mass`)
     covariance      of the estimate's base parameters, shape (n_base, n_base); None without a posterior
-    warnings        lines for the result
     contradiction   the warning where a wrist sensor contradicts the joints, which then has no part in the links
     """
 
     intervals: dict[str, Interval]
     covariance: Array | None = None
-    warnings: tuple[str, ...] = ()
     contradiction: str = ""
 
 
 def parameter_intervals(problem: Problem, estimate: Estimate, uncertainty: Uncertainty) -> ParameterIntervals:
     """Intervals from the posterior of data and prior.
 
-    Where the data contradict the prior's spread, it is widened until they do not, with a warning. Without a prior there
-    are only intervals of joint terms that the data determine by themselves.
+    Without a prior there are only intervals of joint terms that the data determine by themselves.
     """
     alone = _joint_terms(problem, estimate, uncertainty)
     if problem.prior is None:
         return ParameterIntervals(alone)
     base = problem.base.matrix @ estimate.least_squares
-    factor = 1.0
-    for _ in range(ROUNDS):
-        spread = problem.spread.widened(factor)
-        posterior, contradiction = wrist_posterior(problem, spread, base, uncertainty.data)
-        if posterior.strain <= STRAINED:
-            break
-        factor *= float(np.sqrt(posterior.strain))
-    lines: tuple[str, ...] = ()
-    if factor > 1.0:
-        lines = (
-            f"the data are {factor:.1f} times further from the prior than its spread says (inertia "
-            f"{problem.spread.inertia:g}): it was widened as much; correct the prior, or the robot's `prior_spread`",
-        )
+    posterior, contradiction = wrist_posterior(problem, problem.spread, base, uncertainty.data)
     return ParameterIntervals(
         posterior.intervals(uncertainty.degrees, estimate.parameters),
         posterior.base_covariance(problem.base.matrix, estimate.parameters),
-        lines,
         contradiction,
     )
 

@@ -65,18 +65,12 @@ class GaussianPrior:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Most probable coordinates x (q,), their covariance (q, q), and the parameters there (q,).
-
-    informed   number of directions that the data decide
-    strain     squared distance from the prior per such direction: about 1 if the prior's spread is right
-    """
+    """Most probable coordinates x (q,), their covariance (q, q), and the parameters there (q,)."""
 
     prior: GaussianPrior
     coordinates: Array
     covariance: Array
     parameters: Array
-    informed: float
-    strain: float
 
     def base_covariance(self, matrix: Array, answer: Array) -> Array:
         """Of the base parameters of `answer`, shape (n_base, n_base), `matrix` times parameters being these.
@@ -157,10 +151,7 @@ def posterior(prior: GaussianPrior, matrix: Array, base: Array, covariance: Arra
     stiffness[: len(seen)] += seen**2
     spread = (V.T / stiffness) @ V
     x = spread @ (rows.T @ (whiten @ (b - K @ prior.centre)))
-    informed = float(len(x) - (1 / stiffness).sum())
-    return Posterior(
-        prior, x, spread, prior.centre + prior.root @ x, informed, float(x @ x) / max(informed, 1.0)
-    )
+    return Posterior(prior, x, spread, prior.centre + prior.root @ x)
 
 
 def _quantities(tens: Array) -> Array:

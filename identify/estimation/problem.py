@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.consistency import (
@@ -228,6 +229,19 @@ class _Posed:
         return isinstance(self.weighting, str) and self.weighting == "joint"
 
     @cached_property
+    def vague(self) -> NDArray[np.int64]:
+        """Places of parameters that may be anything: friction and offsets, and drive inertias that no prior tells."""
+        return np.array(
+            [
+                i
+                for terms in self.layout.joint_terms.values()
+                for term, i in terms.items()
+                if term != "drive_inertia" or not self.known[i] > 0
+            ],
+            dtype=np.int64,
+        )
+
+    @cached_property
     def known(self) -> Array:
         """The prior, or zeros."""
         return frozen(np.zeros(len(self.layout))) if self.prior is None else self.prior
@@ -409,3 +423,11 @@ class Problem(_Posed):
         derived = {name for name, value in vars(_Posed).items() if isinstance(value, cached_property)}
         vars(same).update({name: value for name, value in vars(self).items() if name in derived})
         return same
+
+    def widened(self, factor: float) -> Problem:
+        """The same problem with `factor` times the prior's spread; joints' weights, which are the data's, stay."""
+        if factor == 1.0:
+            return self
+        wider = replace(self, spread=self.spread.widened(factor))
+        vars(wider)["joint_weights"] = self.joint_weights
+        return wider

@@ -27,6 +27,7 @@ from heft.identify.estimation.alignment.torque_delay import REACH, ROUNDS, SETTL
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.estimators import Method, estimate
 from heft.identify.estimation.prior import PriorLike
+from heft.identify.estimation.prior_widening import prior_widening
 from heft.identify.estimation.problem import Bounds, Problem
 from heft.identify.fit import one_thread
 from heft.identify.fleet.triangles import KeptTriangles, distinct_sources
@@ -131,6 +132,7 @@ def fit_kept(
     if inflation is None:
         inflation = float(rows @ np.array([one.inflation for one in kept]) / max(rows.sum(), 1.0))
     problem = problem.updated(reweight=None, inflation=inflation)
+    problem = problem.widened(prior_widening(problem).factor)
     answer = estimate(problem, method.name, **method.options)
     covariance = _covariance(problem, answer, parts, inflation)
     return TogetherEstimate(

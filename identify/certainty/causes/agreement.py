@@ -61,20 +61,14 @@ class Known:
     def of(cls, problem: Problem) -> Known:
         """What a problem knows."""
         layout = problem.layout
-        free = [
-            i
-            for terms in layout.joint_terms.values()
-            for term, i in terms.items()
-            if term != "drive_inertia" or not problem.known[i] > 0
-        ]
         offsets = [terms["offset"] for terms in layout.joint_terms.values() if "offset" in terms]
         total, bounds = None, problem.bounds.total_mass
         if bounds is not None:
             total = (float(np.mean(bounds)), max(float(np.ptp(bounds)) / 4, 1e-3 * bounds[1]))
         masses = [layout.link(link).start for link in layout.links]
         who = "the robot's file" if problem.carried is None else "the robot's file with the wrist sensor"
-        places, constant = (np.array(one, dtype=np.int64) for one in (free, offsets))
-        return cls(problem.start, problem.metric, places, constant, total, np.array(masses), who)
+        constant = np.array(offsets, dtype=np.int64)
+        return cls(problem.start, problem.metric, problem.vague, constant, total, np.array(masses), who)
 
     def scaled(self, factor: float) -> Known:
         """The same of an arm that is so many times as heavy."""

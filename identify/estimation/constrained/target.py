@@ -24,7 +24,7 @@ from heft.identify.estimation.least_squares import RANK_TOLERANCE
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.joint_weights import least_sigma
 
-__all__ = ["Target"]
+__all__ = ["Target", "whitened"]
 
 LEAST_PRIOR_WEIGHT = 1e-8  # at which the prior decides only what is left entirely open
 
@@ -39,14 +39,8 @@ class Target:
     @classmethod
     def of(cls, problem: Problem, weights: Array, prior_weight: float = 1.0) -> Target:
         """The target of `problem` with `weights` on the joints; `prior_weight` is e, and 0 where there is no prior."""
-        R, z, rho2 = problem.stacked(weights)
+        R, z = whitened(problem, weights)
         U, values, V = np.linalg.svd(R @ problem.metric)
-        missed = U.T @ z * (values <= RANK_TOLERANCE * values[0])
-        rows = problem.information.rows
-        freedom = max(float(rows.sum()) - len(problem.base.names), 1.0)
-        least = float(weights @ (rows * least_sigma(problem.information) ** 2)) / float(rows.sum())
-        deviation = np.sqrt(problem.inflation * max((rho2 + float(missed @ missed)) / freedom, least))
-        R, z, values = R / deviation, z / deviation, values / deviation
         e = LEAST_PRIOR_WEIGHT if problem.prior is None else max(prior_weight, LEAST_PRIOR_WEIGHT)
         stiffness = values**2 + e
         step = V.T @ (values / stiffness * (U.T @ (z - R @ problem.start)))
@@ -74,3 +68,15 @@ class Target:
     def in_units(self, unit: float) -> Target:
         """The same with x in larger units: f = f* + unit^2 |x|^2."""
         return Target(self.best, unit * self.spread)
+
+
+def whitened(problem: Problem, weights: Array) -> tuple[Array, Array]:
+    """R, shape (p, p), and z, (p,), over sqrt(v): residuals in their own standard deviations."""
+    R, z, rho2 = problem.stacked(weights)
+    seen = R @ problem.seen
+    missed = z - seen @ np.linalg.lstsq(seen, z, rcond=RANK_TOLERANCE)[0]
+    rows = problem.information.rows
+    freedom = max(float(rows.sum()) - len(problem.base.names), 1.0)
+    least = float(weights @ (rows * least_sigma(problem.information) ** 2)) / float(rows.sum())
+    deviation = np.sqrt(problem.inflation * max((rho2 + float(missed @ missed)) / freedom, least))
+    return R / deviation, z / deviation

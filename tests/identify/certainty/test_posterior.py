@@ -73,7 +73,6 @@ def test_truth_drawn_from_the_prior_is_covered(robot: Robot, prior: GaussianPrio
         true = prior.centre + prior.root @ rng.standard_normal(len(robot.prior))
         measured = K @ true + std * rng.standard_normal(len(std))
         found = posterior(prior, K, measured, np.diag(std**2))
-        assert found.strain == pytest.approx(1.0, abs=0.6)
         for name, interval in found.intervals(np.inf, found.parameters).items():
             owner, _, term = name.partition(".")
             if term == "mass":
