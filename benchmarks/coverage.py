@@ -1,7 +1,7 @@
 """Do intervals hold what they promise? Seeded sessions on simulated rigs against their truth.
 
     python benchmarks/coverage.py [--sessions 100] [--rigs sim_wam7 sim_wam7_lossy sim_panda payload] [--workers 2]
-                                  [--keep FOLDER] [--file drawn spread thin heavy shifted]
+                                  [--keep FOLDER] [--file drawn spread thin heavy shifted all]
 
 Every session is recorded by the real acquisition, identified by the real code, and compared with what the simulation
 says is true; recordings are deleted, or with `--keep` stored as FOLDER/RIG/SEED and found there the next time (most of
@@ -9,8 +9,8 @@ the time goes into them). Beside it, the same data as peers treat them: all stre
 that clocks have been fitted is a gift), least squares, and standard deviations as if every filtered sample were
 independent. `--file` says what is known beforehand: a file that the truth was `drawn` from, with its spread; or, with
 the usual spread, one that is off by as much as that `spread` says, or one whose links are thin cylinders, whose masses
-are off by up to 50 %, whose centres of mass are off by 5 cm. Exit code 1 where a bound is missed; with fewer than 100
-sessions bounds are as much wider as chance is.
+are off by up to 50 %, whose centres of mass are off by 5 cm, or with `all` of this. Exit code 1 where a bound is
+missed; with fewer than 100 sessions bounds are as much wider as chance is.
 
 Where the data do not decide, an interval is as wide as the stated spread. It holds the truth in 95 % of cases only if
 files are off by that spread: one that is off by less is covered always, which says nothing of the interval. With

@@ -17,7 +17,8 @@ from heft.identify.robot import PriorSpread
 
 __all__ = ["FILES", "about", "mistaken"]
 
-FILES = ("thin", "heavy", "shifted")
+MISTAKES = ("thin", "heavy", "shifted")
+FILES = (*MISTAKES, "all")
 DRAWS = 10_000  # of a link: one in twenty of a long thin one can exist
 ROUNDS = 40  # of the fixed point below: a file that has a third of the mass takes thirty
 
@@ -52,8 +53,12 @@ def _seen_from(true: Array, x: Array, spread: PriorSpread, size: float) -> Array
 def mistaken(robot: Robot, kind: str, seed: int) -> Robot:
     """The robot with a file that is wrong in one way, and the usual spread.
 
-    `thin`: rods for links; `heavy`: masses off by up to 50 %; `shifted`: centres of mass off by 5 cm.
+    `thin`: rods for links; `heavy`: masses off by up to 50 %; `shifted`: centres of mass off by 5 cm; `all` of it.
     """
+    if kind == "all":
+        for one in MISTAKES:
+            robot = mistaken(robot, one, seed)
+        return robot
     assert robot.prior is not None
     prior, layout, rng = robot.prior.copy(), Layout(robot.parameter_names), np.random.default_rng([seed, 7])
     for link in layout.links:

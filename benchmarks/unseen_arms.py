@@ -35,7 +35,6 @@ from heft.identify.bodies.parameters import Layout
 from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.result.parameter_values import Parameters
 
-KINDS = (*FILES, "all")
 RATES_HZ = (50.0, 125.0, 250.0)
 SECONDS = 30.0
 FEASIBLE = tuple(name for name, method in ESTIMATORS.items() if method.feasible)
@@ -116,9 +115,7 @@ class DrawnArm:
 
     def file(self, kind: str, seed: int) -> Robot:
         """Its robot with a file that is wrong in one way, or in all."""
-        robot = replace(self.robot, prior=self.truth)
-        for one in FILES if kind == "all" else (kind,):
-            robot = mistaken(robot, one, seed)
+        robot = mistaken(replace(self.robot, prior=self.truth), kind, seed)
         assert robot.prior is not None
         prior = robot.prior.copy()
         prior[Layout(robot.parameter_names).link_indices.stop :] = 0.0
@@ -207,12 +204,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--arms", type=int, default=20)
     parser.add_argument("--first", type=int, default=1, help="first seed")
-    parser.add_argument("--file", nargs="+", choices=KINDS, help="default: one after the other")
+    parser.add_argument("--file", nargs="+", choices=FILES, help="default: one after the other")
     parser.add_argument("--methods", nargs="+", choices=list(ESTIMATORS), default=FEASIBLE)
     arguments = parser.parse_args()
     wrong, shares, count = [], [], 0
     for seed in range(arguments.first, arguments.first + arguments.arms):
-        for kind in arguments.file or (KINDS[seed % len(KINDS)],):
+        for kind in arguments.file or (FILES[seed % len(FILES)],):
             lines, missed, share = judged(seed, kind, tuple(arguments.methods))
             count += 1
             shares.append(share)
