@@ -22,6 +22,7 @@ from heft.identify.result.verdict import Verdict
 
 __all__ = ["describe_result", "describe_verdict"]
 
+DECIMALS = 8  # of a joint term in SI: finer than any arm
 STYLES = {"good": "green", "care": "yellow", "unfit": "red"}
 
 
@@ -174,6 +175,7 @@ def _link(link: LinkParameters) -> tuple[str, str, str]:
 
 
 def _joints(result: Result) -> Table:
+    """Joint terms; what a solver leaves of a term that is at its bound is told as 0."""
     terms = list(result.robot.terms)
     table = Table(box=None, pad_edge=False)
     table.add_column("joint")
@@ -185,6 +187,6 @@ def _joints(result: Result) -> Table:
         if rows == 0 and name not in known and result.robot.sources is not None:
             continue  # not measured
         own = known.get(name, {})
-        values = [f"{own[term]:.4g}" if term in own else "" for term in terms]
+        values = [f"{round(own[term], DECIMALS) + 0.0:.4g}" if term in own else "" for term in terms]
         table.add_row(name, *values, f"{100 * error:.2f} %")
     return table
