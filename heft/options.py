@@ -139,13 +139,13 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings of a command line by key, checked; `ConfigError` lists the known ones."""
-    if not arguments.set:
+def settings(given: Sequence[str]) -> dict[str, Any]:
+    """The settings KEY=VALUE of a command line by key, checked; `ConfigError` lists the known ones."""
+    if not given:
         return {}  # and the libraries of an identification are not loaded before an arm moves
     from heft.identify.settings import Settings
 
-    return Settings.parse(arguments.set).to_dict()
+    return Settings.parse(given).to_dict()
 
 
 def prepared(out: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import json
@@ -57,15 +56,47 @@ from heft.terminal.payload_page import write_payload_page
 from heft.terminal.payload_panel import PayloadPanel
 from heft.terminal.payloads import describe_payload
 
-__all__ = ["Operator", "PayloadJob", "payload_job", "run_live", "serve_payload"]
+__all__ = ["Operator", "PayloadJob", "PayloadOrder", "payload_job", "run_live", "serve_payload"]
 
 _LAST_THOUGHT_S = 1.0  # about the last samples
 
 
-def run_live(arguments: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class PayloadOrder:
+    """What is asked for.
+
+    live          file of a rig that stands by, or of a session
+    arm           the robot's name, as the operator typed it: a wrist motion may be played; None: only a session moves
+    bare          recording in which the bare hand moves
+    result        identified arm, to weigh by joint torques
+    objects       folder of objects to recognise
+    out           folder of recordings; None: a new one below `root`
+    apply         tell the controller what hangs on the flange
+    dimensions    of the object [m]; `density` of it [kg/m3]; None: not known
+    json          one object a line, instead of words
+    """
+
+    live: Path
+    arm: str | None = None
+    bare: Path | None = None
+    result: Path | None = None
+    objects: Path = Path("configs/objects")
+    out: Path | None = None
+    root: Path = Path("sessions")
+    speed: float = 1.0
+    seed: int = 0
+    find_gravity: bool = False
+    gain_spread: float | None = None
+    apply: bool = False
+    dimensions: tuple[float, float, float] | None = None
+    density: float | None = None
+    json: bool = False
+
+
+def run_live(order: PayloadOrder) -> int:
     """Serve until Ctrl-C, or until the session ends."""
-    with immediate_interrupt(arguments.json):  # loads the libraries of its devices
-        job = payload_job(arguments)
+    with immediate_interrupt(order.json):  # loads the libraries of its devices
+        job = payload_job(order)
     return asyncio.run(_until_asked(job))
 
 
@@ -73,7 +104,7 @@ def run_live(arguments: argparse.Namespace) -> int:
 class PayloadJob:
     """All that can be known, and refused, before anything is opened. `config` None: the rig stands by."""
 
-    arguments: argparse.Namespace
+    order: PayloadOrder
     config: SessionConfig | None
     rig: RigConfig
     arming: Consent
@@ -84,39 +115,34 @@ class PayloadJob:
     library: tuple[ObjectConfig, ...]
 
 
-def payload_job(arguments: argparse.Namespace, consent: Consent | None = None) -> PayloadJob:
+def payload_job(order: PayloadOrder, consent: Consent | None = None) -> PayloadJob:
     """Everything read and checked; `consent` lets it move, else the operator at this terminal."""
-    config, rig = _load(arguments.live)
-    if arguments.speed != 1.0 and not rig.simulated:
+    config, rig = _load(order.live)
+    if order.speed != 1.0 and not rig.simulated:
         raise ConfigError(
-            f"{rig.path}: --speed {arguments.speed:g}: real and emulated devices run at speed 1 only"
+            f"{rig.path}: --speed {order.speed:g}: real and emulated devices run at speed 1 only"
         )
-    if arguments.apply and config is None and arguments.arm is None:
+    if order.apply and config is None and order.arm is None:
         raise ConfigError(
             f"{rig.path}: --apply changes what the controller holds the arm with; the operator arms it once: say "
             f"--arm {rig.robot.name}"
         )
     names = [] if config is None else recording_names(config.name)
-    root = getattr(arguments, "root", Path("sessions"))
-    folder = OutputFolder.given_or_new(arguments.out, "payload", [*names, "pickup-*.mcap*"], root=root)
+    folder = OutputFolder.given_or_new(order.out, "payload", [*names, "pickup-*.mcap*"], root=order.root)
     folder.check()
     tell_doubts(rig.robot, "heft payload")
     robot = Robot.from_config(rig.robot)
-    bare = arguments.bare
+    bare = order.bare
     return PayloadJob(
-        arguments,
+        order,
         config,
         rig,
-        consent or Arming(rig, arguments.arm, moves=config is not None or arguments.arm is not None),
+        consent or Arming(rig, order.arm, moves=config is not None or order.arm is not None),
         folder,
         robot,
-        hand=None
-        if bare is None
-        else hand_of(Recording.open(bare), robot, find_gravity=arguments.find_gravity),
-        arm=None
-        if arguments.result is None
-        else ArmModel.of_file(arguments.result, robot, arguments.gain_spread),
-        library=load_objects(arguments.objects),
+        hand=None if bare is None else hand_of(Recording.open(bare), robot, find_gravity=order.find_gravity),
+        arm=None if order.result is None else ArmModel.of_file(order.result, robot, order.gain_spread),
+        library=load_objects(order.objects),
     )
 
 
@@ -150,17 +176,17 @@ async def _until_asked(job: PayloadJob) -> int:
 
 
 async def _serve(job: PayloadJob, operator: Operator) -> int:
-    arguments = job.arguments
+    order = job.order
     console = Console(highlight=False, markup=False)
     panel = PayloadPanel(console, job.rig.robot.name, job.folder.path)
     known: dict[int, dict[str, Any]] = {}
     # Where a person is asked to arm it, the terminal is that question's.
-    asks = job.config is not None and arguments.arm is None and bool(job.rig.real)
-    drawn = console.is_terminal and not arguments.json and not asks
+    asks = job.config is not None and order.arm is None and bool(job.rig.real)
+    drawn = console.is_terminal and not order.json and not asks
 
     def tell(facts: dict[str, Any]) -> None:
         known[facts["number"]] = facts
-        if arguments.json:
+        if order.json:
             sys.stderr.write(describe_payload(facts) + "\n")
             sys.stdout.write(json.dumps(facts, allow_nan=False) + "\n")
         elif drawn:
@@ -171,9 +197,7 @@ async def _serve(job: PayloadJob, operator: Operator) -> int:
 
     with private_endpoints(telemetry=job.rig.telemetry, outside=job.rig.outside) as endpoints:
         # Where a person is asked to arm it, the terminal is that question's.
-        drawn = (
-            console.is_terminal and not arguments.json and (job.config is None or arguments.arm is not None)
-        )
+        drawn = console.is_terminal and not order.json and (job.config is None or order.arm is not None)
         with panel.shown() if drawn else nullcontext():
             end = await serve_payload(job, operator, endpoints, tell)
     if known and job.folder.path.is_dir():
@@ -187,8 +211,8 @@ async def serve_payload(
     job: PayloadJob, operator: Operator, endpoints: Endpoints, tell: Callable[[dict[str, Any]], None]
 ) -> Outcome | End:
     """Weigh until the operator ends it, or the session ends; `tell` gets each pick-up of which there is news."""
-    arguments, rig = job.arguments, job.rig
-    clock = clock_of(arguments.speed, simulated=rig.simulated)
+    order, rig = job.order, job.rig
+    clock = clock_of(order.speed, simulated=rig.simulated)
     async with AsyncExitStack() as stack:
         stack.enter_context(job.folder)
         process = await stack.enter_async_context(PayloadProcess(job.robot))
@@ -198,7 +222,7 @@ async def serve_payload(
         motions = _motions(job, host, streams, process)
         applier = _applier(job, host, process, clock)
         link = None if rig.mqtt is None else Link(rig.mqtt, rig.cell, "payload", folder=rig.path.parent)
-        prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)
+        prior = ObjectPrior(dimensions=order.dimensions, density=order.density)
         await process.begin(streams, job.hand, prior, job.arm)
         service = PayloadService(
             process,
@@ -217,7 +241,7 @@ async def serve_payload(
         if motions is not None:
             host.add_sink(motions)
         await _enter_together(stack, [report] if link is None else [report, link])
-        if arguments.speed <= 1.0:  # devices do not wait
+        if order.speed <= 1.0:  # devices do not wait
             stack.enter_context(ahead_of_others())
         gc.collect()
         gc.freeze()  # what is loaded stays: looking through it again would stall the loop
@@ -236,8 +260,8 @@ def _host(
     job: PayloadJob, clock: HostClock, endpoints: Endpoints, report: SessionReport
 ) -> Session | Standby:
     """Who reads the devices: the session, or a rig that stands by."""
-    arguments = job.arguments
-    preflight = Preflight(job.rig) if job.config is not None or arguments.arm is not None else None
+    order = job.order
+    preflight = Preflight(job.rig) if job.config is not None or order.arm is not None else None
     checks, judged = ((), ()) if preflight is None else (preflight.checks, preflight.judged)
     if job.config is not None:
         return Session(
@@ -245,7 +269,7 @@ def _host(
             clock=clock,
             out=job.folder.path,
             endpoints=endpoints,
-            seed=arguments.seed,
+            seed=order.seed,
             checks=checks,
             judged=judged,
             attachments=attachments_of(job.config),
@@ -256,8 +280,8 @@ def _host(
         job.rig,
         clock=clock,
         endpoints=endpoints,
-        seed=arguments.seed,
-        armed=arguments.arm is not None,
+        seed=order.seed,
+        armed=order.arm is not None,
         checks=checks,
         judged=judged,
         sinks=[report],
@@ -291,7 +315,7 @@ def _motions(
             "device that moves" if gripper else "stream that says that something is held (`object.detected`)"
         )
         raise ConfigError(
-            f"{job.rig.path}: --arm {job.arguments.arm}: the rig has no {lacks}, and what arrives by MQTT moves "
+            f"{job.rig.path}: --arm {job.order.arm}: the rig has no {lacks}, and what arrives by MQTT moves "
             "nothing: there would be no wrist motion; leave out --arm"
         )
     job.arming.announce(described(bare=job.hand is None and found.wrench is not None))
@@ -310,7 +334,7 @@ def _applier(
     job: PayloadJob, host: Session | Standby, process: PayloadProcess, clock: HostClock
 ) -> LoadApplier | None:
     """Who tells the controller; ConfigError where no device, or more than one, takes a load."""
-    if not job.arguments.apply:
+    if not job.order.apply:
         return None
     holders = [driver for driver in host.rig if isinstance(driver, LoadHolder)]
     if len(holders) != 1:
@@ -320,7 +344,7 @@ def _applier(
         )
 
     def tell(facts: dict[str, Any], words: str) -> None:
-        if job.arguments.json:
+        if job.order.json:
             sys.stdout.write(json.dumps(facts, allow_nan=False) + "\n")
             sys.stdout.flush()
         _notify(words)

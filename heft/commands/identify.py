@@ -114,7 +114,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Identify, print the model, write result.json and report.html; exit code 1 where it is not fit for use."""
-    chosen = settings(arguments)
+    chosen = settings(arguments.set)
     if arguments.second_opinion:
         chosen["method.second_opinion"] = True
     if arguments.friction is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -129,9 +130,10 @@ def run(arguments: argparse.Namespace) -> int:
         service = None if arguments.alone else _service(arguments.live)
         if service is not None:
             return _by_service(service, arguments)
-        from heft.payload_run import run_live
+        from heft.payload_run import PayloadOrder, run_live
 
-        return run_live(arguments)
+        asked = {one.name: getattr(arguments, one.name) for one in fields(PayloadOrder) if one.name != "root"}
+        return run_live(PayloadOrder(**asked))
     report = _weigh(arguments)
     console = Console(
         file=sys.stderr if arguments.json else sys.stdout, highlight=False, markup=False, soft_wrap=True

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not recording.complete:
         sys.stderr.write(f"{arguments.file}: {recording.recovery}\n")
     name = arguments.file.name.partition(".")[0]
-    chosen = settings(arguments)
+    chosen = settings(arguments.set)
     folder = OutputFolder.given_or_new(arguments.out, name)
     with folder if arguments.identify else nullcontext():
         return _run(recording, arguments, folder, chosen)

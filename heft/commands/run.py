@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     with immediate_interrupt(arguments.json):  # loads the libraries of its devices
         config = load_session(arguments.session or DEFAULT_SESSION)
         tell_doubts(config.rig.robot, "heft run")
-    chosen = settings(arguments)
+    chosen = settings(arguments.set)
     if arguments.dry_run:
         with immediate_interrupt(arguments.json):
             return show_plan(

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         robot=None if arguments.robot is None else Robot.load(arguments.robot),
         method=arguments.method,
         level=arguments.level,
-        settings=settings(arguments),
+        settings=settings(arguments.set),
         gone_s=arguments.gone,
         begin=begin,
     )

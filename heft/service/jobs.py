@@ -26,10 +26,10 @@ from heft.daq.rig import Rig
 from heft.drivers.errors import CommandError, HeftError
 from heft.identify.data.recorded_robot import robot_of
 from heft.identify.errors import DataError
-from heft.options import settings as _settings
+from heft.options import settings as checked_settings
 from heft.options import speed as _speed_option
 from heft.output_folder import OutputFolder, recording_names
-from heft.payload_run import Operator, PayloadJob, payload_job, serve_payload
+from heft.payload_run import Operator, PayloadJob, PayloadOrder, payload_job, serve_payload
 from heft.preflight import Preflight
 from heft.rehearsed import rehearsal_state
 from heft.service.drawing import arm_of_robot
@@ -108,7 +108,7 @@ class SessionJob(Job):
             raise ConfigError(
                 f"{asked}: speed {self._speed:g}: real and emulated devices run at speed 1 only"
             )
-        _settings(argparse.Namespace(set=list(self._settings)))
+        checked_settings(self._settings)
         self._config = config
         self._with_result = self._identify and any(step.use == "identification" for step in config.steps)
         movers = bool(self.place.arming.movers)
@@ -194,7 +194,7 @@ class WeighingJob(Job):
         speed: float | str = 1.0,
     ) -> None:
         super().__init__(place, "weighing" if session is None else Path(session).stem)
-        self._arguments = argparse.Namespace(
+        self._order = PayloadOrder(
             live=Path(session) if session else place.rig.path,
             arm=place.rig.robot.name if arm else None,
             bare=None if bare is None else Path(bare),
@@ -204,11 +204,6 @@ class WeighingJob(Job):
             root=place.data,
             speed=_speed(speed),
             seed=place.seed,
-            find_gravity=False,
-            gain_spread=None,
-            apply=False,
-            dimensions=None,
-            density=None,
             json=True,
         )
         self._armed = arm
@@ -224,10 +219,10 @@ class WeighingJob(Job):
                 f"not armed: the wrist would move, and nobody has typed the robot's name, "
                 f"{self.place.rig.robot.name}, within the last {arming.window_s:g} s; arm it first"
             )
-        self._job: PayloadJob = payload_job(self._arguments, self)
+        self._job: PayloadJob = payload_job(self._order, self)
         if self._job.rig.path.resolve() != self.place.rig.path.resolve():
             raise ConfigError(
-                f"{self._arguments.live}: of the rig {self._job.rig.path}; this service owns {self.place.rig.path}"
+                f"{self._order.live}: of the rig {self._job.rig.path}; this service owns {self.place.rig.path}"
             )
 
     async def run(self) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Identify; exit code 1 where some sessions could not be, 4 where none could."""
     from heft.identify.robot import Robot
 
-    chosen, where = settings(arguments), cluster_options(arguments)
+    chosen, where = settings(arguments.set), cluster_options(arguments)
     where.check()
     out = results_at(arguments.out)
     sources = loaded(find_sources(arguments.patterns), arguments.load)
