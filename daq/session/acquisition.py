@@ -188,6 +188,8 @@ class Acquisition(ABC):
             self._machine.enter(State.CONNECTED)
             tasks = {f"reader {driver.name}": self._read(driver) for driver in self.rig}
             tasks |= {"watch": self._watch_silence(), "progress": self._report_progress()}
+            if self.rig.cell is not None:
+                tasks["emulated cell"] = self.rig.cell.watch()
             self._start(stack, tasks)
             await self._first_samples()
             await self._perform()

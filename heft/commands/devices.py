@@ -18,6 +18,7 @@ from rich.table import Table
 
 from heft.daq.clock import RealClock
 from heft.daq.config.rig import RigConfig, load_rig
+from heft.daq.priority import ahead_of_others
 from heft.daq.probe import DeviceProbe, StreamProbe, probe
 from heft.daq.rig import Rig
 from heft.drivers import registry
@@ -26,7 +27,6 @@ from heft.drivers.registry import KINDS
 from heft.exit_codes import ExitCode
 from heft.interruption import stop_signals
 from heft.options import positive
-from heft.priority import ahead_of_others
 from heft.wrench_sign import sign_notes
 
 __all__ = ["add", "list_kinds", "probe_rig", "run_emulator"]

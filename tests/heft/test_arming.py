@@ -16,8 +16,8 @@ from heft.daq.config.session import load_session
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.errors import ConfigError, SafetyStop
 from heft.daq.motion.plan import make_plan
+from heft.daq.priority import ahead_of_others
 from heft.main import main
-from heft.priority import ahead_of_others
 
 HERE = [0.1, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0]
 AXES = {f"joint{i}": {"node": i, "counts_per_turn": 4096, "rated_current": 4.0} for i in range(1, 8)}
