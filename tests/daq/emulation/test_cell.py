@@ -97,13 +97,14 @@ async def test_the_plant_is_elsewhere_and_ends_with_the_rig(rig, tmp_path):
 
 async def test_who_is_killed_leaves_no_cell_behind(rig, tmp_path):
     rig()
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, tmp_path / "rig.yaml"], stdout=subprocess.PIPE
-    ) as host:
-        assert host.stdout is not None
-        pid = int(await asyncio.to_thread(host.stdout.readline))
-        assert alive(pid)
-        host.kill()
+    host = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLD, tmp_path / "rig.yaml", stdout=asyncio.subprocess.PIPE
+    )
+    assert host.stdout is not None
+    pid = int(await host.stdout.readline())
+    assert alive(pid)
+    host.kill()
+    await host.wait()
     assert await gone(pid)
 
 
