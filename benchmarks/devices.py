@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 
 from heft.daq.clock import RealClock
+from heft.daq.priority import ahead_of_others
 from heft.drivers import registry
 from heft.drivers.codecs import ati_rdt, bota, cia402
 from heft.drivers.driver import Actuator, Context, Driver
@@ -46,7 +47,6 @@ from heft.drivers.plant.faults import Silence
 from heft.drivers.setpoints import Setpoints
 from heft.drivers.transports.can_frame import CanFrame
 from heft.drivers.transports.transport import Chunk, Datagram
-from heft.priority import ahead_of_others
 
 FRAMES = 20_000
 #: Part of one core that a driver may take.

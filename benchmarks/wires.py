@@ -41,10 +41,10 @@ from heft.daq.clock import RealClock
 from heft.daq.errors import NotAuthorised
 from heft.daq.following.client import FollowClient
 from heft.daq.following.source import Source
+from heft.daq.priority import ahead_of_others
 from heft.daq.record import Recorder
 from heft.daq.recording import Recording
 from heft.drivers import Block, Column, Setpoints, Stream
-from heft.priority import ahead_of_others
 
 JOINTS = tuple(Column(f"joint{j}", q, "rad") for q in ("position", "velocity") for j in range(1, 8))
 AXES = tuple(Column("wrist", f"{q}.{a}", "N") for q in ("force", "torque") for a in "xyz")

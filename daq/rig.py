@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
-from pydantic import BaseModel
 
 from heft.daq.config.rig import RigConfig
+from heft.daq.emulation.cell import EmulatedCell
+from heft.daq.emulation.plant import emulators_of, plant_of
 from heft.daq.errors import ConfigError
 from heft.daq.rig_lock import locked
 from heft.drivers import registry
@@ -20,11 +20,7 @@ from heft.drivers.devices.bus.can_options import CanOptions
 from heft.drivers.devices.bus.listening import other_master
 from heft.drivers.driver import Actuator, Context, Driver, Gripper, Limits
 from heft.drivers.errors import ConnectError, DriverError, OptionError
-from heft.drivers.plant.part import PlantPart
 from heft.drivers.registry import KINDS, Transport
-
-if TYPE_CHECKING:
-    from heft.drivers.emulators.base.emulator import Emulator
 
 __all__ = ["Rig"]
 
@@ -34,14 +30,22 @@ class Rig:
 
     The addresses of its real devices are locked meanwhile, in the name of `name`: no other process speaks to them.
 
-    Where the rig's file asks for emulators, they run as tasks of this process on the simulated plant, from before the
-    drivers connect until after they are released.
+    Where the rig's file asks for emulators, they and the plant that they measure and move run in a process of their own
+    (`cell`), from before the drivers connect until after they are released.
+
+    world   the plant of simulated devices; None where there are none
     """
 
     def __init__(self, config: RigConfig, clock: Clock, seed: int = 0, *, name: str | None = None) -> None:
         self.config = config
         self._name, self._clock = name or config.name, clock
-        self.world = _world(config, clock, seed)
+        world = plant_of(config, clock, seed)
+        self.cell: EmulatedCell | None = None
+        if config.emulation is None:
+            self.world = world
+        else:  # made here to say at once what is wrong with the file; those that work are the cell's
+            emulators_of(config, world)
+            self.world, self.cell = None, EmulatedCell(config, seed)
         self.drivers: dict[str, Driver] = {}
         for name, device in config.devices.items():
             try:
@@ -50,8 +54,7 @@ class Rig:
                 )
             except OptionError as exc:
                 raise ConfigError(f"{config.path}: devices.{exc}") from exc
-        self._emulators = _emulators(config, self.world)
-        self._running: list[Emulator[Any, Any]] = []
+        self._stack = AsyncExitStack()  # what is to be released after the drivers
         self._connected: list[Driver] = []
         self._lock = ExitStack()
 
@@ -80,6 +83,13 @@ class Rig:
     def grippers(self) -> tuple[Gripper, ...]:
         return tuple(d for d in self if isinstance(d, Gripper))
 
+    @property
+    def truth(self) -> dict[str, Any] | None:
+        """What is true of the plant and its devices, for the truth file; of emulated ones when they have ended."""
+        if self.cell is not None:
+            return self.cell.truth
+        return None if self.world is None else self.world.truth()
+
     async def __aenter__(self) -> Self:
         failures: dict[str, DriverError] = {}
 
@@ -97,9 +107,10 @@ class Rig:
                 locked({name: where for name, where in devices.items() if where}, self._name)
             )
             await self._listen()
-            for emulator in self._emulators:
-                self._running.append(await emulator.__aenter__())
-                self.drivers[emulator.name].redirect(emulator.endpoint)
+            if self.cell is not None:
+                await self._stack.enter_async_context(self.cell)
+                for device, endpoint in self.cell.endpoints.items():
+                    self.drivers[device].redirect(endpoint)
             await asyncio.gather(*(connect(driver) for driver in self))
             if failures:
                 raise self.failure(failures, "did not connect", "connected")
@@ -138,80 +149,7 @@ class Rig:
         """Release every device, whatever becomes of the others."""
         async with AsyncExitStack() as stack:
             stack.callback(self._lock.close)
-            for emulator in self._running:  # released after the drivers: the last one in is the first one out
-                stack.push_async_exit(emulator)
+            stack.push_async_exit(self._stack)  # after the drivers: the last one in is the first one out
             for driver in self._connected:
                 stack.push_async_exit(driver)
-            self._running, self._connected = [], []
-
-
-def _emulators(config: RigConfig, world: Any) -> list[Emulator[Any, Any]]:
-    """Emulators of the devices that the rig's file names, on the simulated plant."""
-    if config.emulation is None:
-        return []
-    for fault in config.emulation.faults:
-        world.inject(fault)
-    made = []
-    for name, options in config.emulation.devices.items():
-        try:
-            joints = config.joints_of(name)
-            places = [config.robot.axes.index(joint) for joint in joints]
-            plant = world if joints == config.robot.axes else PlantPart(world, places)
-            motors = [config.robot.motors[k] for k in places]
-            options = _with_brakes(options, config.devices[name].options, motors)
-            made.append(registry.create_emulator(config.devices[name].kind, name, cast(Any, options), plant))
-        except OptionError as exc:
-            raise ConfigError(f"{config.path}: emulation.devices.{exc}") from exc
-    return made
-
-
-def _with_brakes(emulated: BaseModel, device: BaseModel, motors: Sequence[str]) -> BaseModel:
-    """Emulated axes have the brakes that the rig's file says the real ones have, unless it says otherwise."""
-    axes = getattr(device, "axes", None)
-    if axes is None or getattr(emulated, "brake", True) is not None:
-        return emulated
-    return emulated.model_copy(
-        update={"brake": tuple(axes[motor].brake for motor in motors if motor in axes)}
-    )
-
-
-def _world(config: RigConfig, clock: Clock, seed: int) -> Any:
-    """The simulated plant, where the rig has one."""
-    if config.simulation is None:
-        return None
-    from heft.drivers.sim.robot import SimJoint, SimRobot
-    from heft.drivers.sim.world import World, WorldOptions
-
-    assert isinstance(config.simulation, WorldOptions)
-    robot, given = config.robot, config.simulation.model
-    if robot.model is None and given is None:
-        raise ConfigError(
-            f"{config.path}: simulation.model: missing, and the robot's file has no model; the simulated plant needs "
-            "an MJCF file: name one that lies beside this file"
-        )
-    model = robot.model_file if given is None else config.path.parent / given
-    if not model.is_file():
-        raise ConfigError(f"{config.path}: simulation.model: no file {model}; correct the path")
-    fields = {f.name for f in dataclasses.fields(SimJoint)}
-    joints = tuple(SimJoint(name, **joint.model_dump(include=fields)) for name, joint in robot.joints.items())
-    description = SimRobot(
-        name=robot.name,
-        model=model,
-        joints=joints,
-        gravity=robot.gravity,
-        flange=robot.flange,
-        sensor=robot.sensor,
-        hand=robot.hand,
-        locked=robot.locked,
-        coupling=robot.motor_coupling,
-        places={
-            name: frame
-            for name, device in config.devices.items()
-            if KINDS[device.kind].simulated and (frame := config.place_of(name)) is not None
-        },
-        free=robot.base == "free",
-    )
-    try:
-        return World(description, config.simulation, clock, seed)
-    except OptionError as exc:
-        raise ConfigError(f"{config.path}: {exc}") from exc
+            self._connected = []

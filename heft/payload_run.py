@@ -26,6 +26,7 @@ from heft.daq.config.shipped import locate
 from heft.daq.errors import ConfigError, RecordError, SafetyStop
 from heft.daq.mqtt.link import Link
 from heft.daq.mqtt.session_report import SessionReport
+from heft.daq.priority import ahead_of_others
 from heft.daq.recording import Recording
 from heft.daq.session.acquisition import End
 from heft.daq.session.outcome import Outcome
@@ -51,7 +52,6 @@ from heft.output_folder import OutputFolder, recording_names
 from heft.payload_motion import WristMotions, described
 from heft.payload_process import PayloadProcess
 from heft.preflight import Preflight
-from heft.priority import ahead_of_others
 from heft.terminal.payload_page import write_payload_page
 from heft.terminal.payload_panel import PayloadPanel
 from heft.terminal.payloads import describe_payload

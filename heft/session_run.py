@@ -17,11 +17,11 @@ from heft.daq.config.session import SessionConfig
 from heft.daq.motion.plan import Leg
 from heft.daq.motion.state import State
 from heft.daq.mqtt.session_report import SessionReport
+from heft.daq.priority import ahead_of_others
 from heft.daq.session.outcome import Outcome
 from heft.daq.session.session import Session
 from heft.output_folder import OutputFolder
 from heft.preflight import Preflight
-from heft.priority import ahead_of_others
 from heft.viewing import viewer_of_config
 from heft.worker_process import RESULT, WorkerProcess
 

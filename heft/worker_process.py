@@ -14,9 +14,9 @@ from typing import Any, Self
 from rich.console import Console
 
 from heft.daq.bus.endpoint import Endpoint
+from heft.daq.priority import behind_others
 from heft.daq.recording import Recording
 from heft.output_folder import OutputFolder
-from heft.priority import behind_others
 
 __all__ = ["REPORT", "RESULT", "WorkerProcess", "identification"]
 

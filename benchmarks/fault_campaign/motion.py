@@ -137,7 +137,6 @@ def emulated(trial: Trial, kind: str, seconds: float = 3.0) -> Setup:
         axes = {f"joint{i}": {"number": i} for i in range(1, 8)}
         rig["devices"]["arm"] = drives = {"kind": "moteus", "axes": axes, "watchdog_s": 0.5}
         rig["emulation"]["devices"]["arm"] = {
-            "interface": "virtual",
             "servo_hz": 250,
             "bandwidth_hz": model["bandwidth_hz"],
         }

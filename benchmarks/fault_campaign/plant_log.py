@@ -8,23 +8,19 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from fault_campaign.trial import Plant
-from heft.drivers.emulators.wires.wire_faults import WireFault
+from heft.daq.emulation.cell import EmulatedCell
+from heft.daq.emulation.process import write_log
 from heft.drivers.sim.world import World
 
-__all__ = ["PlantLog", "inject_when_moving", "write"]
-
-_STEP_S = 0.002
-_KEPT_S = 15.0  # of the plant's own memory
-_MOVES = 0.05  # [rad/s]
+__all__ = ["PlantLog"]
 
 
 class PlantLog:
-    """Inside, the first plant that is made is remembered; at the end its last seconds are written to a file.
+    """Inside, what the arm really does is written to a file at the end, be its plant here or in an emulated cell.
 
-    `faults` are injected into it `after_s` [s] after the arm has begun to move.
+    `faults` are injected into the cell, `after_s` [s] after the arm has begun to move.
     """
 
     def __init__(self, path: Path, faults: Sequence[Mapping[str, Any]] = (), after_s: float = 0.0) -> None:
@@ -32,25 +28,35 @@ class PlantLog:
         self._faults, self._after_s = faults, after_s
         self._world: World | None = None
         self._make = World.__init__
+        self._enter = EmulatedCell.__aenter__
 
     def __enter__(self) -> Self:
-        log, make = self, self._make
+        log = self
 
         def remember(world: World, *arguments: Any, **options: Any) -> None:
-            make(world, *arguments, **options)
+            log._make(world, *arguments, **options)
             if log._world is None:
                 log._world = world
-                inject_when_moving(world, log._faults, log._after_s)
+
+        async def enter(cell: EmulatedCell) -> EmulatedCell:
+            cell.log_to = log._path
+            await log._enter(cell)
+            log._world = None  # was made to look at the rig's file, and never moved
+            for fault in log._faults:
+                cell.inject(fault, log._after_s)
+            return cell
 
         World.__init__ = remember  # type: ignore[method-assign]
+        EmulatedCell.__aenter__ = enter  # type: ignore[assignment,method-assign]
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         World.__init__ = self._make  # type: ignore[method-assign]
+        EmulatedCell.__aenter__ = self._enter  # type: ignore[method-assign]
         if self._world is not None:
-            write(self._path, self._world)
+            write_log(self._world, self._path)
 
     @staticmethod
     def read(path: Path) -> Plant | None:
@@ -60,32 +66,3 @@ class PlantLog:
         with np.load(path) as data:
             fault_ns = int(data["fault_ns"])
             return Plant(int(data["start_ns"]), fault_ns or None, data["t_ns"], data["q"], data["v"])
-
-
-def write(path: Path, world: World) -> None:
-    """The last seconds of a plant."""
-    end = world.seconds(world.clock.now_ns())
-    t = np.arange(max(0.0, end - _KEPT_S), world.now(), _STEP_S)
-    state = world.motor(t)
-    t_ns = world.start_ns + np.round(t * 1e9).astype(np.int64)
-    fault_ns = getattr(world, "fault_ns", 0)
-    np.savez(path, start_ns=world.start_ns, fault_ns=fault_ns, t_ns=t_ns, q=state.q, v=state.v)
-
-
-def inject_when_moving(world: Any, faults: Sequence[Mapping[str, Any]], after_s: float) -> None:
-    """Inject faults into a plant `after_s` [s] after its arm has begun to move; `world.fault_ns` says when."""
-    if not faults:
-        return
-    adapter: TypeAdapter[Any] = TypeAdapter(WireFault)
-    advance = world.advance
-
-    def watch(t_ns: int) -> None:
-        advance(t_ns)
-        if np.abs(world.present()[1]).max() > _MOVES:
-            world.advance = advance
-            at_s = world.seconds(t_ns) + after_s
-            world.fault_ns = world.nanoseconds(at_s)
-            for fault in faults:
-                world.inject(adapter.validate_python({"at_s": at_s, **fault}))
-
-    world.advance = watch

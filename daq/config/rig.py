@@ -234,6 +234,13 @@ def load_rig(path: Path | str) -> RigConfig:
         raise ConfigError(f"{path}: simulation: missing, but the rig has simulated devices; add this key")
     if simulation is None and raw.emulation is not None:
         raise ConfigError(f"{path}: simulation: missing, but the rig has emulated devices; add this key")
+    emulation = None if raw.emulation is None else _emulation(path, raw.emulation, devices, robot)
+    simulated = [name for name, device in devices.items() if KINDS[device.kind].simulated]
+    if emulation is not None and simulated:
+        raise ConfigError(
+            f"{path}: devices.{simulated[0]}: simulated, but the rig has emulated devices, whose plant is in a process "
+            "of their own; simulate all or none"
+        )
     return RigConfig(
         path=path,
         name=raw.name,
@@ -247,7 +254,7 @@ def load_rig(path: Path | str) -> RigConfig:
         twin=_twin(path, raw.twin, devices),
         other_master=raw.other_master,
         scene=robot.scene.extended(raw.scene),
-        emulation=None if raw.emulation is None else _emulation(path, raw.emulation, devices, robot),
+        emulation=emulation,
     )
 
 
@@ -296,6 +303,11 @@ def _emulation(
         except OptionError as exc:
             raise ConfigError(f"{path}: emulation.devices.{name}: {exc}") from exc
         chosen[name] = _options(path, f"emulation.devices.{name}", model, options or {})
+        if getattr(chosen[name], "interface", "") == "virtual":
+            raise ConfigError(
+                f"{path}: emulation.devices.{name}.interface: virtual is a bus inside one process, and emulated "
+                "devices have one of their own; leave it out"
+            )
     faults: list[BaseModel] = []
     adapter: TypeAdapter[BaseModel] = TypeAdapter(WireFault)
     for number, fault in enumerate(raw.faults):

@@ -31,6 +31,7 @@ from heft.daq.motion.judge import SetpointJudge
 from heft.daq.motion.sent import sent_block, sent_stream
 from heft.daq.motion.state import State, StateMachine
 from heft.daq.motion.watch import Watch
+from heft.daq.priority import bring_threads_along
 from heft.daq.rig import Rig
 from heft.daq.session.halt import halt
 from heft.daq.session.ledger import Ledger
@@ -186,8 +187,11 @@ class Acquisition(ABC):
             self._start(stack, {name: self._listen_for_stop(one) for name, one in listeners.items()})
             await stack.enter_async_context(self.rig)
             self._machine.enter(State.CONNECTED)
+            bring_threads_along()  # all are there
             tasks = {f"reader {driver.name}": self._read(driver) for driver in self.rig}
             tasks |= {"watch": self._watch_silence(), "progress": self._report_progress()}
+            if self.rig.cell is not None:
+                tasks["emulated cell"] = self.rig.cell.watch()
             self._start(stack, tasks)
             await self._first_samples()
             await self._perform()

@@ -153,7 +153,7 @@ class Session(Acquisition):
     def _outcome(self, start_ns: int) -> Outcome:
         truth = None
         try:
-            truth = write_truth(self.rig.world, self.file)
+            truth = write_truth(self.rig.truth, self.file)
         except RecordError as exc:
             self._blame(exc)
         end = self._end or End(State.DONE, "")

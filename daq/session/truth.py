@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,13 @@ from heft.daq.errors import RecordError
 __all__ = ["write_truth"]
 
 
-def write_truth(world: Any, recording: Path) -> Path | None:
+def write_truth(truth: Mapping[str, Any] | None, recording: Path) -> Path | None:
     """Write NAME.truth.json for NAME.mcap; None where the rig is not a simulated one."""
-    if world is None:
+    if truth is None:
         return None
     path = recording.with_suffix(".truth.json")
     try:
-        path.write_text(json.dumps(world.truth(), indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     except OSError as exc:
         path.unlink(missing_ok=True)
         raise RecordError(f"{path}: cannot be written: {exc.strerror}; free some space") from exc

@@ -202,6 +202,7 @@ class UrController:
             ),
             "rtde_set_watchdog": self._set_watchdog,
             "servoj": self._servoj,
+            "speedj": self._speedj,
             "stopj": self._stopj,
             "servostop": lambda a=10.0: self._stopj(a),
             "stopl": self._stopj,
@@ -272,6 +273,24 @@ class UrController:
             forward = min(max(rate, -_FORWARD), _FORWARD)
             self._axes.set_setpoint(axis, self._t, begin[axis], rate=rate, velocity=forward, span=span)
         yield from self._wait(periods)
+
+    def _speedj(self, qd: list[float], a: float, t: float = 0.0) -> Iterator[None]:
+        """Joint speeds [rad/s], the leading joint at `a` [rad/s2]; kept until another command. Returns after t [s], or
+        else when they are reached."""
+        if len(qd) != JOINTS or a <= 0.0:
+            raise ScriptError(f"speedj: {len(qd)} joint speeds, expected {JOINTS}; acceleration {a}")
+        first = len(self._plant.axes)
+        before = self._axes.reference[first : first + self._count].tolist()
+        wanted = [x * self.speed_fraction for x in qd[: self._count]]
+        ramp = max(
+            1, math.ceil(max(abs(y - x) for x, y in zip(before, wanted, strict=True)) / (a * self.step_s))
+        )
+        for k in range(1, (max(1, round(t / self.step_s)) if t > 0.0 else ramp) + 1):
+            u, now = min(1.0, k / ramp), self._target()
+            for axis, (x, y) in enumerate(zip(before, wanted, strict=True)):
+                v = x + u * (y - x)
+                self._axes.set_setpoint(axis, self._t, now[axis], rate=v, velocity=v)
+            yield
 
     def _stopj(self, a: float) -> Iterator[None]:
         yield from self._wait(1 + math.ceil(self._slow_down(self._t, a) / self.step_s))

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from heft.daq.clock import RealClock
 from heft.daq.config.rig import RigConfig, load_rig
+from heft.daq.priority import as_a_device
 from heft.daq.probe import DeviceProbe, StreamProbe, probe
 from heft.daq.rig import Rig
 from heft.drivers import registry
@@ -26,7 +27,6 @@ from heft.drivers.registry import KINDS
 from heft.exit_codes import ExitCode
 from heft.interruption import stop_signals
 from heft.options import positive
-from heft.priority import ahead_of_others
 from heft.wrench_sign import sign_notes
 
 __all__ = ["add", "list_kinds", "probe_rig", "run_emulator"]
@@ -217,10 +217,11 @@ async def _emulate(kind: str, options: Any, faults: list[Any], seed: int) -> Non
         plant.inject(fault)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
-    with stop_signals(loop, lambda reason: ended.set()), ahead_of_others():  # devices wait for nobody
+    with stop_signals(loop, lambda reason: ended.set()):
         async with registry.create_emulator(kind, kind, options, plant) as emulator:
             gc.collect()
             gc.freeze()  # what is loaded stays: looking through it again would stall the device for a tenth of a second
+            as_a_device()
             sys.stdout.write(json.dumps({"kind": kind, **emulator.endpoint}) + "\n")
             sys.stdout.flush()
             await ended.wait()

@@ -17,11 +17,11 @@ from typing import Any
 
 from heft.daq.clock import clock_of
 from heft.daq.motion.state import State
+from heft.daq.priority import ahead_of_others
 from heft.daq.session.sink import Sink
 from heft.daq.session.standby import Standby
 from heft.drivers.errors import CommandError, HeftError
 from heft.exit_codes import ExitCode, of_error
-from heft.priority import ahead_of_others
 from heft.service.catalogue import Catalogue
 from heft.service.job import Job, Place
 from heft.service.jobs import make_job

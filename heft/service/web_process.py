@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from heft.daq.errors import ConfigError
-from heft.priority import behind_others
+from heft.daq.priority import behind_others
 
 __all__ = ["Showing", "WebProcess"]
 

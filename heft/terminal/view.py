@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from io import StringIO
 from typing import Any, TextIO
 
 from rich.console import Console, Group
@@ -36,6 +37,9 @@ async def open_view(
     It begins when `after` is set: until then the terminal is another's.
     """
     console = Console(file=stream, highlight=False)
+    Console(file=StringIO(), force_terminal=console.is_terminal).print(
+        Text("loads what it needs before devices wait")
+    )
 
     async def show() -> None:
         if after is not None:

@@ -17,7 +17,6 @@ from heft.daq.config.shipped import CONFIGS
 from heft.daq.errors import ConfigError, SafetyStop
 from heft.daq.motion.plan import make_plan
 from heft.main import main
-from heft.priority import ahead_of_others
 
 HERE = [0.1, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0]
 AXES = {f"joint{i}": {"node": i, "counts_per_turn": 4096, "rated_current": 4.0} for i in range(1, 8)}
@@ -176,13 +175,6 @@ def test_a_rig_that_only_waits_is_not_armed(session: Path) -> None:
     rig = load_session(session).rig
     assert Arming(rig, None, moves=False).settled.is_set()
     assert Arming(rig, "wam7", moves=True).movers == ("arm", "gripper")
-
-
-def test_acquisition_comes_first_and_leaves_things_as_they_were() -> None:
-    before = os.sched_getscheduler(0)
-    with ahead_of_others():
-        assert os.sched_getscheduler(0) in (before, os.SCHED_RR, os.SCHED_RR | os.SCHED_RESET_ON_FORK)
-    assert os.sched_getscheduler(0) == before
 
 
 DOUBTS = {"joint2": "its drive does not tell whether it counts from the joint's zero"}

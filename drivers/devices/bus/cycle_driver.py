@@ -67,6 +67,7 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
         super().__init__(name, options, context)
         self.names = tuple(axes)
         self._period_ns = round(1e9 / self._cycle_hz)
+        self._lateness_ns = self._period_ns // 2  # a cycle that would begin later than this is left out
         self._max_missed_cycles = max(2, round(options.timeout_s * self._cycle_hz))
         self._assembler: RowAssembler = self._make_assembler()
         self._others: tuple[BlockBuilder, ...] = ()  # rows of streams that are not put together from answers
@@ -240,7 +241,7 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
                     self.counters.corrupt += 1
 
     async def _run_cycle(self) -> None:
-        """Cycles on a fixed grid of host time, never early; those that would be late by half are left out: lost.
+        """Cycles on a fixed grid of host time, never early; those that would begin too late are left out: lost.
 
         A host that is always late sends at the latest instant of the grid that has passed: something must be sent.
         """
@@ -249,16 +250,15 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
             due_ns = begin_ns + number * self._period_ns
             await self.clock.sleep_until(due_ns)
             await self._await_late_answers(due_ns + round(_PATIENCE * self._period_ns))
-            late_ns = self.clock.now_ns() - due_ns
-            if late_ns > self._period_ns // 2:
-                wait = left_out < _LEFT_OUT
-                behind = late_ns // self._period_ns + wait
+            passed, late_ns = divmod(self.clock.now_ns() - due_ns, self._period_ns)
+            wait = late_ns > self._lateness_ns and left_out < _LEFT_OUT
+            if behind := passed + wait:
                 self._leave_out(behind)
                 number += behind
                 due_ns += behind * self._period_ns
+            if wait:
                 left_out += 1
-                if wait:
-                    continue
+                continue
             left_out = 0
             await self._exchange(due_ns)
             number += 1

@@ -238,6 +238,7 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
                 f"delays), bound {_FULL * self._period_ns * 1e-6:.2f} ms, {_FULL:.0%} of a cycle at "
                 f"{self.options.rate_hz:g} Hz; raise the baud rate, set return_delay_us to 0, or lower rate_hz",
             )
+        self._lateness_ns = max(self._period_ns // 2, round(_FULL * self._period_ns) - busy_ns)
 
     # -- the cycle ----------------------------------------------------------------------------------------------------
 

@@ -35,10 +35,7 @@ DRIVE = (
     "kind: odrive_can, rate_hz: 50, feedback_hz: 50, input_mode: filter, "
     "watchdog_s: 0.5, timeout_s: 0.4, catch_up: 10"
 )
-EMULATED = (
-    "interface: virtual, servo_hz: 500, encoder_rate_ms: 20, iq_rate_ms: 20, "
-    "watchdog_timeout: 0.5, bandwidth_hz: 10"
-)
+EMULATED = "servo_hz: 500, encoder_rate_ms: 20, iq_rate_ms: 20, watchdog_timeout: 0.5, bandwidth_hz: 10"
 RIG = f"""
 name: bench
 robot: {CONFIGS / "robots" / "tx40.yaml"}

@@ -64,8 +64,7 @@ async def test_real_drivers_read_the_simulated_plant(rig_file, steady_clock):
     assert config.real == ()
     async with Rig(config, steady_clock()) as rig:
         findings = {finding.device: finding for finding in await probe(rig, 0.3)}
-        truth = rig.world.truth()
-    assert set(truth["clocks"]) == {"wrist", "encoder", "gripper"}
+    assert set(rig.truth["clocks"]) == {"wrist", "encoder", "gripper"}
     assert findings["encoder"].streams[0].last.si[-1, 0] == pytest.approx(1.8, abs=1e-3)
     assert findings["wrist"].streams[0].rate_hz == pytest.approx(1000.0, rel=0.05)
     assert findings["wrist"].streams[0].clock == "its own, 7000 Hz, 32 bit"
@@ -125,6 +124,17 @@ async def test_a_cancelled_rig_leaves_nothing(rig_file):
         (
             ("{kind: robotiq_2f, port: /dev/ttyUSB1}", "{kind: robotiq_2f, port: /dev/ttyUSB0}"),
             r"devices.gripper: serial /dev/ttyUSB0 is already used by `encoder`",
+        ),
+        (
+            ("emulation:\n", "  arm: {kind: sim_drives}\nemulation:\n"),
+            r"devices.arm: simulated, but the rig has emulated devices",
+        ),
+        (
+            (
+                "emulation:\n  devices:\n",
+                "  arm: {kind: moteus, axes: {}}\nemulation:\n  devices:\n    arm: {interface: virtual}\n",
+            ),
+            r"emulation.devices.arm.interface: virtual is a bus inside one process",
         ),
     ],
 )

@@ -14,17 +14,19 @@ from heft.main import main
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 ROBOT = Path(__file__).parents[3] / "configs" / "robots" / "wam7.yaml"
+AXES = ", ".join(f"joint{i}: {{number: {i}}}" for i in range(1, 8))
 RIG = f"""
 name: bench
 robot: {ROBOT}
 simulation:
   posture: [0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0]
 devices:
-  arm: {{kind: sim_drives, watchdog_s: 2.0}}
+  arm: {{kind: moteus, rate_hz: 100, watchdog_s: 0.5, axes: {{{AXES}}}}}
   wrist: {{kind: ati_rdt, host: 192.0.2.1}}
   gripper: {{kind: robotiq_2f, port: /dev/ttyUSB1, speed: 255, answer_s: 0.3, timeout_s: 2.0}}
 emulation:
   devices:
+    arm: {{servo_hz: 500, bandwidth_hz: 8}}
     wrist: {{}}
     gripper:
       activation_s: 0.1

@@ -1,0 +1,64 @@
+"""Cycles of a host that is late: sent while they still fit before the next one, and else left out and counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from heft.drivers import registry
+from heft.drivers.driver import Context
+
+MS = 1_000_000
+AXES = ("joint1", "joint2")
+
+
+class LateClock:
+    """Wakes whoever sleeps later than asked, by the next of these times [ns]; after the last, never."""
+
+    def __init__(self, late_ns: Sequence[int]) -> None:
+        self._late_ns, self._now_ns = iter(late_ns), 0
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    async def sleep_until(self, t_ns: int) -> None:
+        late_ns = next(self._late_ns, None)
+        if late_ns is None:
+            raise asyncio.CancelledError
+        self._now_ns = max(self._now_ns, t_ns) + late_ns
+
+
+@pytest.mark.parametrize(
+    ("baud", "late_ms", "sent_ms", "skipped"),
+    [
+        (3_000_000, [0, 3, 0], [0, 5, 10], 0),  # 0.2 ms on the line: there is time left in the cycle
+        (3_000_000, [0, 4.5, 0], [0, 10], 1),
+        (3_000_000, [0, 7, 0], [0, 10, 15], 1),  # the one after it has just begun
+        (250_000, [0, 2, 0], [0, 5, 10], 0),  # half a cycle at the least
+        (250_000, [0, 3, 0], [0, 10], 1),  # would meet the next one
+    ],
+)
+async def test_a_late_cycle_is_sent_while_it_fits(baud, late_ms, sent_ms, skipped):
+    clock = LateClock([round(ms * MS) for ms in late_ms])
+    options = registry.driver_options("dynamixel").model_validate(
+        {
+            "port": "x",
+            "baud": baud,
+            "rate_hz": 200,
+            "axes": {axis: {"id": i, "model": "XM430-W350"} for i, axis in enumerate(AXES, 1)},
+        }
+    )
+    driver = registry.create_driver("dynamixel", "arm", options, Context(clock, axes=AXES))
+    sent: list[int] = []
+
+    async def exchange(due_ns: int) -> None:
+        sent.append(due_ns)
+
+    driver._exchange = exchange
+    driver._check_line([0, 0])
+    with pytest.raises(asyncio.CancelledError):
+        await driver._run_cycle()
+    assert [t / MS for t in sent] == sent_ms
+    assert driver.counters.skipped == skipped
