@@ -156,6 +156,7 @@ def year(
     counted = [event for own in planted.values() for event in own if tellable(event, nights[event.arm])]
     told_right = named = 0
     for event in counted:
+        first = min(night for night in nights[event.arm] if night >= event.night)
         near = TREND_NEAR if event.kind in ("wear", "torque-sensor") else STEP_NEAR
         own = [
             e
@@ -163,7 +164,7 @@ def year(
             if e.arm == event.arm
             and any(
                 c.parameter in affected(event, reference)
-                and abs((c.since - FIRST_US) / NIGHT_US - event.night) <= near
+                and abs((c.since - FIRST_US) / NIGHT_US - first) <= near
                 for c in e.changes
             )
         ]

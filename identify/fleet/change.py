@@ -51,7 +51,7 @@ SWEEPS = 3
 EFFICIENCY = 0.67
 #: How the number of false alarms of one series in a year of nightly looks falls with the threshold of each kind:
 #: log(rate) = A - B h^2 / 2. Calibrated on simulated years without events (`benchmarks/fleet_drift.py --calibrate`).
-FALSE_ALARMS: dict[ChangeKind, tuple[float, float]] = {"step": (3.8, 0.9), "trend": (2.9, 0.9)}
+FALSE_ALARMS: dict[ChangeKind, tuple[float, float]] = {"step": (4.8, 0.9), "trend": (3.3, 0.9)}
 
 
 @dataclass(frozen=True)

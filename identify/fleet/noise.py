@@ -19,7 +19,7 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 
-__all__ = ["Noise", "Scatter", "scatter_of"]
+__all__ = ["Noise", "Scatter", "explained", "running_median", "scatter_of"]
 
 #: Differences of neighbours that are so many times their median tell nothing of what covariates do.
 ODD = 6.0
@@ -135,22 +135,21 @@ class Scatter:
 
 def scatter_of(y: Array, std: Array, columns: Array) -> Scatter:
     """The scatter of a series (T,) that is known to `std` (T,); covariates (T, c) taken off."""
-    explained = _explained(y, columns)
-    left = y - explained
-    models = len(_models(MEANS)[0])
-    rough = _counted_square(_second(left, 1)) / 6.0
-    if float(np.median(np.abs(np.diff(left)))) == 0.0 or rough <= 0.0:  # counts that are mostly one number
+    known = explained(y, columns)
+    left, models = y - known, len(_models(MEANS)[0])
+    rough = _counted_square(_second(left, 1)) / 6.0 if len(left) > 3 else 0.0
+    if rough <= 0.0 or float(np.median(np.abs(np.diff(left)))) == 0.0:  # counts that are mostly one number
         floor = 1e-12 + 1e-9 * float(np.abs(y).max(initial=0.0))
-        level = max(float(np.std(np.diff(left))) / np.sqrt(2.0), floor)
+        level = max(float(np.std(np.diff(left))) / np.sqrt(2.0) if len(left) > 1 else 0.0, floor)
         return Scatter(y, std, np.full(models, level**2 + float(np.median(std**2))), np.zeros(models))
     drawn = _drawn_in(left, np.sqrt(rough))
     square, misfit = _misfit(drawn)
-    return Scatter(explained + drawn, std, square, misfit)
+    return Scatter(known + drawn, std, square, misfit)
 
 
-def _explained(y: Array, columns: Array) -> Array:
+def explained(y: Array, columns: Array) -> Array:
     """What covariates explain (T,), by differences of neighbours, which changes hardly move."""
-    if not columns.shape[1]:
+    if not columns.shape[1] or len(y) < 2:
         return np.zeros(len(y))
     dy, dx = np.diff(y), np.diff(columns, axis=0)
     used, slope = np.ones(len(dy), dtype=np.bool_), np.zeros(columns.shape[1])
@@ -161,13 +160,17 @@ def _explained(y: Array, columns: Array) -> Array:
     return np.asarray(columns @ slope)
 
 
+def running_median(left: Array, width: int) -> Array:
+    """Median of each session and those around it, so many in all (odd), of the first and last ones that of the end."""
+    if len(left) < width:
+        return np.full(len(left), np.median(left))
+    middle = np.median(np.lib.stride_tricks.sliding_window_view(left, width), axis=1)
+    return np.asarray(np.pad(middle, width // 2, mode="edge"))
+
+
 def _drawn_in(left: Array, std: float) -> Array:
-    """The series with each session no further than `OUTLYING` from the median around it, or of the first or last few."""
-    half = AROUND // 2
-    if len(left) < AROUND:
-        return left
-    middle = np.median(np.lib.stride_tricks.sliding_window_view(left, AROUND), axis=1)
-    middle = np.pad(middle, (half, AROUND - 1 - half), mode="edge")
+    """The series with each session no further than `OUTLYING` from the median around it."""
+    middle = running_median(left, AROUND)
     return np.asarray(middle + np.clip(left - middle, -OUTLYING * std, OUTLYING * std))
 
 
@@ -201,7 +204,7 @@ def _misfit(left: Array) -> tuple[Array, Array]:
 
 
 def _without_jumps(left: Array, std: float) -> Array:
-    """The series with its large steps taken out."""
+    """A series that scatters by `std` [one number] with its large steps taken out."""
     if len(left) <= 2 * BESIDE:
         return left
     windows = np.median(np.lib.stride_tricks.sliding_window_view(left, BESIDE), axis=1)

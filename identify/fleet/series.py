@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
 
-__all__ = ["ALL_JOINTS", "DAY_US", "FRICTION", "KINDS", "Kind", "Series", "kind_of", "series_of"]
+__all__ = ["DAY_US", "FRICTION", "KINDS", "Kind", "Series", "kind_of", "series_of"]
 
-#: The quantity of a joint that wear changes first; and the one that all joints of an arm have in common.
-FRICTION, ALL_JOINTS = ".friction", "all_joints.friction"
+#: The quantity of a joint that weather and wear change first.
+FRICTION = ".friction"
 
 DAY_US = 86_400e6
 
@@ -36,7 +36,6 @@ class Kind:
 
 #: What is watched, the first pattern that fits counts; quantities of no pattern are in the table alone.
 KINDS: tuple[Kind, ...] = (
-    Kind(ALL_JOINTS, True, ("temperature", "square of temperature", "load")),
     Kind("*.friction", True, ("temperature", "load")),
     Kind("*.offset", False, ("temperature", "load")),
     Kind("*.gain", True, ("temperature",)),
@@ -99,11 +98,8 @@ class Series:
     def covariates(self) -> tuple[tuple[str, ...], Array]:
         """Names and columns (T, c) of what is taken off, centred; without those that are not known or hardly vary."""
         wanted = self.kind.covariates
-        known = [("temperature", self.temperature, 0.2), ("load", self.load, 1e-3)]
-        if "square of temperature" in wanted:
-            known.append(("square of temperature", (self.temperature - np.mean(self.temperature)) ** 2, 1.0))
         names, columns = [], []
-        for name, column, least in known:
+        for name, column, least in (("temperature", self.temperature, 0.2), ("load", self.load, 1e-3)):
             if name in wanted and np.isfinite(column).all() and np.std(column) > least:
                 names.append(name)
                 columns.append(column - column.mean())
