@@ -23,9 +23,10 @@ __all__ = ["Noise", "Scatter", "explained", "running_median", "scatter_of"]
 
 #: Differences of neighbours that are so many times their median tell nothing of what covariates do.
 ODD = 6.0
-#: Sessions whose median says what is odd (more than half of them are a change), and how many standard deviations from it
-#: a session may be.
-AROUND, OUTLYING = 5, 2.5
+#: Sessions whose median says what is odd (more than half of them are a change), how many standard deviations from it a
+#: session may be, and from how many on it is odd. Where more than one in 150 is, three of five come together by chance.
+AROUND, OUTLYING, ODDLY = 5, 2.5, 3.5
+WIDER, OFTEN = 7, 1.0 / 150.0
 #: Sessions that means are taken over, where a series has so many times as many second differences of them.
 MEANS, ENOUGH = (1, 2, 4, 8, 16), 3
 #: The part of the second differences that counts, the smallest; and its mean square, of a normal distribution's.
@@ -171,6 +172,8 @@ def running_median(left: Array, width: int) -> Array:
 def _drawn_in(left: Array, std: float) -> Array:
     """The series with each session no further than `OUTLYING` from the median around it."""
     middle = running_median(left, AROUND)
+    if np.mean(np.abs(left - middle) > ODDLY * std) > OFTEN:
+        middle = running_median(left, WIDER)
     return np.asarray(middle + np.clip(left - middle, -OUTLYING * std, OUTLYING * std))
 
 
