@@ -147,7 +147,8 @@ def year(
                 causes = [e for e in planted.get(told.arm, []) if one.parameter in affected(e, reference)]
                 if not any(one.since >= FIRST_US + (e.night - 45) * NIGHT_US for e in causes):
                     false.setdefault(
-                        (told.arm, one.parameter), f"night {night}: {one.text}, z {one.z:.1f}, since {one.session}"
+                        (told.arm, one.parameter),
+                        f"night {night}: {one.text}, z {one.z:.1f}, since {one.session}",
                     )
     if verbose:
         for (arm, _), text in false.items():
@@ -247,7 +248,9 @@ def main() -> int:
         years += one
         totals += np.array(counts)
     false, planted, told, named = totals.tolist()
-    say(f"false alarms: {false} in {years:.0f} robot-years ({false / years:.2f} each, at most {FALSE_ALARMS:g})")
+    say(
+        f"false alarms: {false} in {years:.0f} robot-years ({false / years:.2f} each, at most {FALSE_ALARMS:g})"
+    )
     share = f"{named / planted:.0%}, at least {NAMED:.0%}"
     say(f"planted events: {told} of {planted} told, cause named right for {named} ({share})")
     ok &= false <= FALSE_ALARMS * years and named >= NAMED * planted

@@ -4,10 +4,10 @@ The scatter of a series is that of single sessions (white), and of what wanders 
 
     corr(e_t, e_u) = 1 for t = u, else s phi^|t - u|
 
-White noise has s = 0, an AR(1) process s = 1. Both are read from second differences of means over 1, 2, 4, ... sessions,
-as the Allan variance of clocks is: a step moves them in few places, a straight trend nowhere, and a wander those of the
-long means alone. One series of a few weeks hardly tells a wander; all series of such a quantity do, together. Single odd
-sessions are drawn in before: scatter with heavy tails has no other normal threshold.
+White noise has s = 0, an AR(1) process s = 1. Both are read from second differences of means over 1, 2, 4, ...
+sessions, as the Allan variance of clocks is: a step moves them in few places, a straight trend nowhere, and a wander
+those of the long means alone. One series of a few weeks hardly tells a wander; all series of such a quantity do,
+together. Single odd sessions are drawn in before: scatter with heavy tails has no other normal threshold.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ODD = 6.0
 #: Sessions whose median says what is odd (more than half of them are a change), how many standard deviations from it a
 #: session may be, and from how many on it is odd. Where more than one in 150 is, three of five come together by chance.
 AROUND, OUTLYING, ODDLY = 5, 2.5, 3.5
-WIDER, OFTEN = 7, 1.0 / 150.0
+WIDER, OFTEN = 9, 1.0 / 150.0
 #: Sessions that means are taken over, where a series has so many times as many second differences of them.
 MEANS, ENOUGH = (1, 2, 4, 8, 16), 3
 #: The part of the second differences that counts, the smallest; and its mean square, of a normal distribution's.
@@ -35,7 +35,8 @@ COUNTED, COUNTED_SQUARE = 0.75, 0.36856
 EFFICIENT = 0.72
 #: Wander that is tried: its correlation from session to session, and its share of the variance.
 PHIS, SHARES = (0.3, 0.5, 0.7, 0.85, 0.95), tuple(float(share) for share in np.linspace(0.05, 1.0, 20))
-#: Wander counts where it fits the means so much better than none (chi-square; a white series seems so once in 20 to 100 times).
+#: Wander counts where it fits the means so much better than none (chi-square; a white series seems so once in 20 to
+#: 100 times).
 BETTER = 4.5
 #: A step from four sessions to the next four of so many standard deviations is no wander.
 JUMP, BESIDE = 5.0, 4
@@ -81,7 +82,7 @@ class Noise:
         return white, predicted
 
     def tails(self, rows: Array) -> tuple[Array, Array]:
-        """What a prediction of 1 for session t - 1 adds up to, before t: in products with whitened rows (T, c), and squared.
+        """What a prediction of 1 for session t - 1 adds up to before t: in products with whitened rows, and squared.
 
         Entry t is for columns that are zero before session t; (T, c) and (T,).
         """
@@ -98,7 +99,7 @@ class Noise:
 
 @lru_cache(maxsize=256)
 def _filter(phi: float, share: float, length: int) -> tuple[Array, Array]:
-    """Gains of the filter, and standard deviations of its predictions, from the last session to the first, (T,) each."""
+    """Gains of the filter and standard deviations of its predictions, from the last session to the first, (T,)."""
     gains, errors, variance = np.empty(length), np.empty(length), share
     for t in range(length - 1, -1, -1):
         total = variance + 1.0 - share
@@ -162,7 +163,7 @@ def explained(y: Array, columns: Array) -> Array:
 
 
 def running_median(left: Array, width: int) -> Array:
-    """Median of each session and those around it, so many in all (odd), of the first and last ones that of the end."""
+    """Median of each session and those around it, `width` in all (odd); at both ends that of the end."""
     if len(left) < width:
         return np.full(len(left), np.median(left))
     middle = np.median(np.lib.stride_tricks.sliding_window_view(left, width), axis=1)
@@ -191,7 +192,7 @@ def _counted_square(values: Array) -> float:
 
 
 def _misfit(left: Array) -> tuple[Array, Array]:
-    """Variance of a session that fits the means over 1, 2, 4, ... best with each model, and the chi-square, (m,) each."""
+    """Variance of a session that fits the means over 1, 2, 4, ... best with each model, and the chi-square, (m,)."""
     models = _models(MEANS)[2]
     level = _without_jumps(left, float(np.sqrt(_counted_square(_second(left, 1)) / 6.0)))
     widths = [width for width in MEANS if len(left) - 3 * width + 1 >= ENOUGH * width]
@@ -242,7 +243,9 @@ def _models(widths: tuple[int, ...]) -> tuple[Array, Array, Array]:
         for share in SHARES:
             phis.append(phi)
             shares.append(share)
-            rows.append([(1 - share) * 6.0 / width + share * one for width, one in zip(widths, wander, strict=True)])
+            rows.append(
+                [(1 - share) * 6.0 / width + share * one for width, one in zip(widths, wander, strict=True)]
+            )
     return np.array(phis), np.array(shares), np.array(rows)
 
 

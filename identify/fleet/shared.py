@@ -21,12 +21,12 @@ __all__ = ["with_shared"]
 
 #: Joints that are needed to tell what they share: the median of fewer follows one of them.
 FEWEST_JOINTS = 3
-#: Differences of a joint must resemble those of the others so much (correlation), and from so many of its standard
-#: deviations (about 1 / sqrt(T)) on: else it shares nothing.
+#: Differences of a joint must resemble those of the others so much (correlation), and by so many of its standard
+#: deviations (about 1 / sqrt(T)): else it shares nothing.
 ALIKE, SURE_ALIKE = 0.2, 2.5
 #: Sessions before that can be said.
 FEWEST = 12
-#: What a joint does alone: its median over so many sessions, from so many standard deviations of one on; found so often.
+#: What a joint does alone: its median over so many sessions, from so many standard deviations of one on; so often.
 WEEKS, ALONE, SWEEPS = 9, 1.5, 2
 
 
@@ -62,7 +62,7 @@ def _owner(one: Series) -> str:
 
 @dataclass(frozen=True)
 class _Rest:
-    """Sessions (S,), and what temperature and load do not explain of each joint's friction (S, n), NaN where missing."""
+    """Sessions (S,), and what temperature and load leave of each joint's friction (S, n), NaN where missing."""
 
     sessions: NDArray[np.int64]
     rest: Array

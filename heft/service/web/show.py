@@ -36,7 +36,7 @@ MOST_MESSAGE = 16_384
 class LiveSocket:
     """The websocket `/live`: state, samples and events, 30 times a second for a page that keeps up.
 
-    The page says of each frame when it has painted it (`{"seen": true}`). A slow one gets fewer frames, each of them new.
+    The page says of each frame when it has painted it (`{"seen": true}`). A slow one gets fewer, all of them new.
     """
 
     def __init__(self, hub: Hub) -> None:

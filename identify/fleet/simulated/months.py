@@ -80,7 +80,8 @@ class Climate:
     season_K, day_K       amplitude of the hall's temperature over the year, and spread from night to night
     warm_up_K             how much warmer joints are that have run, evenly between 0 and this
     friction_per_K        share of friction that is lost for each kelvin; arms and joints differ by a quarter of it
-    hour_K                swing of a day, where sessions are at any hour; `thermometer`: whether temperatures are measured
+    hour_K                swing of a day, where sessions are at any hour
+    thermometer           whether temperatures are measured
     scatter               of friction from session to session, as a share; `offset_scatter` over the joint's friction
     mass_scatter          of masses, as a share; `measured_K` error of the temperature
     tails                 degrees of freedom of the scatter's Student distribution, of the same variance
@@ -187,7 +188,9 @@ class Months:
     ) -> None:
         """All sessions of one arm, appended to the columns."""
         kelvin, measured = self._temperatures(rng, night)
-        load = rng.choice(self.loads, len(night)) if len(self.loads) > 1 else np.full(len(night), self.loads[0])
+        load = (
+            rng.choice(self.loads, len(night)) if len(self.loads) > 1 else np.full(len(night), self.loads[0])
+        )
         at, extra = self._extra(rng, night), self.reference
         names, std = list(extra.names) + list(at), np.append(extra.std, [one[1] for one in at.values()])
         truth = np.column_stack(
@@ -250,7 +253,11 @@ class Months:
         count, nan = len(night), float("nan")
         found: dict[str, tuple[Array, float, str]] = {}
         for joint in self.reference.joints:
-            found[f"{joint}.tracking_error"] = (2e-4 * np.exp(0.03 * self.climate.scattered(rng, (count,))), nan, "rad")
+            found[f"{joint}.tracking_error"] = (
+                2e-4 * np.exp(0.03 * self.climate.scattered(rng, (count,))),
+                nan,
+                "rad",
+            )
         skew = rng.normal(0.0, 30.0)
         found["clock_skew.arm"] = (skew + rng.normal(0.0, 0.2, count), nan, "ppm")
         found["loss.arm.motion"] = (rng.binomial(60_000, 2e-6, count) / 60_000, 1 / 60_000, "")
@@ -277,7 +284,9 @@ class Months:
                 j = reference.joints.index(name.removesuffix(".friction"))
                 warmer = kelvin[:, j] - 295.0
                 colder = -per_K[j] * warmer * (1.0 - 0.5 * climate.bend_per_K * warmer)
-                truth[:, i] *= np.exp(colder + climate.scatter * scatter[:, i]) * (1.0 + self.friction_per_kg * load)
+                truth[:, i] *= np.exp(colder + climate.scatter * scatter[:, i]) * (
+                    1.0 + self.friction_per_kg * load
+                )
             elif name.endswith(".offset"):
                 size = self._friction(name.removesuffix(".offset"), places)
                 truth[:, i] += climate.offset_scatter * size * scatter[:, i]

@@ -131,4 +131,6 @@ def test_odd_sessions_are_no_change() -> None:
     y[5::10] += rng.choice([-0.08, 0.08], 24)
     assert changes_of(y, np.zeros(240), np.zeros((240, 0))) == []
     y[200:] += np.log(1.1)
-    assert [(one.kind, one.first) for one in changes_of(y, np.zeros(240), np.zeros((240, 0)))] == [("step", 200)]
+    assert [(one.kind, one.first) for one in changes_of(y, np.zeros(240), np.zeros((240, 0)))] == [
+        ("step", 200)
+    ]
