@@ -23,8 +23,8 @@ _log = logging.getLogger("heft.service")
 
 #: Between two frames [s].
 FRAME_S = 1 / 30
-#: Frames that a page has been sent and has not painted: more would wait in buffers on the way, and be old when seen.
-AHEAD = 2
+#: Frames that a page has been sent and has not painted: a second one would wait for the first, and be old when seen.
+AHEAD = 1
 #: The most pages at a time; the rest is refused in words.
 MOST_PAGES = 32
 #: A page that takes nothing for so long is let go [s].

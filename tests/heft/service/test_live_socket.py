@@ -1,4 +1,4 @@
-"""A page is sent no more frames than it has painted, but two: what waited in buffers would be old when it is seen."""
+"""A page is sent the next frame when it has painted the last one: what waited in buffers would be old when it is seen."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def settled(socket: FakeSocket) -> int:
     return count
 
 
-async def test_a_page_is_sent_what_it_has_painted_and_two_more() -> None:
+async def test_a_page_is_sent_what_it_has_painted_and_one_more() -> None:
     socket, live = FakeSocket(), LiveSocket(Hub("", list))
     page = asyncio.create_task(live.serve(socket))  # type: ignore[arg-type]
     assert await settled(socket) == AHEAD
