@@ -1,4 +1,4 @@
-"""A page is sent the next frame when it has painted the last one: what waited in buffers would be old when it is seen."""
+"""A page is sent the next frame when it has painted the last: what waits in buffers would be old when it is seen."""
 
 from __future__ import annotations
 
