@@ -73,6 +73,11 @@ class Replay:
         await self.source.__aexit__(*exc)
 
     @property
+    def span_ns(self) -> tuple[int, int]:
+        """Host time of the recording's beginning and end [ns]."""
+        return self._timeline.start_ns, self._timeline.end_ns
+
+    @property
     def seconds(self) -> float:
         """Where it stands, from the recording's beginning [s]."""
         return (self._now_ns - self._timeline.start_ns) * 1e-9

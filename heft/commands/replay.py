@@ -31,6 +31,8 @@ from heft.worker_process import RESULT, WorkerProcess, identification
 __all__ = ["add", "run"]
 
 STEP_S = 5.0
+#: What a viewer is told of a replay that has no speed (times real time).
+FASTEST = 1000.0
 _HELP = "space pause, left and right 5 s back and forth, l loop, q quit"
 
 
@@ -135,6 +137,7 @@ async def _page(
     from heft.identify.data.recorded_robot import robot_of
     from heft.service.drawing import arm_of_robot
     from heft.service.watching import page_beside, replay_control
+    from heft.service.web_process import Played
 
     scene = None
     with suppress(HeftError):  # a recording without a robot's model is shown without the arm
@@ -142,7 +145,12 @@ async def _page(
     async with (
         replay_control(replay, endpoints),
         page_beside(
-            arguments.file.stem, endpoints, scene, port=arguments.port, foxglove=arguments.foxglove
+            arguments.file.stem,
+            endpoints,
+            scene,
+            port=arguments.port,
+            foxglove=arguments.foxglove,
+            played=Played(*replay.span_ns, min(arguments.speed, FASTEST)),
         ) as url,
     ):
         if arguments.browser:

@@ -12,7 +12,7 @@ from heft.daq.bus.control import ControlServer, Reply, Request
 from heft.daq.bus.endpoint import Endpoints
 from heft.daq.bus.stop import StopListener
 from heft.daq.replay.replay import Replay
-from heft.service.web_process import Showing, WebProcess
+from heft.service.web_process import Played, Showing, WebProcess
 
 __all__ = ["page_beside", "replay_control"]
 
@@ -25,6 +25,7 @@ async def page_beside(
     *,
     port: int = 0,
     foxglove: int | None = None,
+    played: Played | None = None,
 ) -> AsyncIterator[str]:
     """Inside, a page shows what is published at these endpoints; its address, which is told on standard error, too."""
     showing = Showing(
@@ -35,6 +36,7 @@ async def page_beside(
         scene=scene,
         port=port,
         foxglove=foxglove,
+        played=played,
     )
     async with WebProcess(showing) as page:
         sys.stderr.write(f"page  {page.url}\n")

@@ -18,13 +18,22 @@ from typing import Any, Self
 from heft.daq.errors import ConfigError
 from heft.daq.priority import behind_others
 
-__all__ = ["Showing", "WebProcess"]
+__all__ = ["Played", "Showing", "WebProcess"]
 
 _log = logging.getLogger("heft.service")
 
 _READY_S = 30.0
 _GOODBYE_S = 2.0
 _RESTART_S = 1.0
+
+
+@dataclass(frozen=True)
+class Played:
+    """The recording that a replay plays: its first and last host time [ns], and how fast (times real time)."""
+
+    start_ns: int
+    end_ns: int
+    speed: float
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,7 @@ class Showing:
     scene                      the arm to draw, where no service tells it
     remote_arming              whether what comes from another host may arm
     foxglove                   port for the Foxglove app; None: it is not served
+    played                     the recording, where what is shown is a replay
     """
 
     title: str
@@ -57,6 +67,7 @@ class Showing:
     sessions: tuple[str, ...] = ()
     remote_arming: bool = False
     foxglove: int | None = None
+    played: Played | None = None
 
 
 class WebProcess:

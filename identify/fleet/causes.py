@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-__all__ = ["CAUSES", "Cause", "causes_of"]
+__all__ = ["CAUSES", "Cause", "causes_of", "place_of"]
 
 #: A load on the flange that is gone after so many days was forgotten there.
 FORGOTTEN_DAYS = 45.0
@@ -92,6 +92,12 @@ CAUSES = {
         Cause("unknown", "no usual cause", "compare the sessions' reports before and after"),
     )
 }
+
+
+def place_of(parameter: str) -> str:
+    """Where on the arm a quantity is: a joint by its name, what is mounted, or a device's line and clock."""
+    head, _, what = parameter.partition(".")
+    return "mounted" if what == "mass" else head
 
 
 def causes_of(changes: Sequence[Moved], history: Sequence[Moved]) -> tuple[Cause, ...]:

@@ -10,25 +10,29 @@ from typing import Any
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.fleet.causes import Cause, causes_of
+from heft.identify.fleet.causes import Cause, causes_of, place_of
 from heft.identify.fleet.change import (
     FEWEST,
     Change,
     ChangeKind,
-    Noise,
     event_column,
     find_changes,
     smallest_told,
     sureness,
     thresholds,
 )
-from heft.identify.fleet.series import Series
+from heft.identify.fleet.noise import Noise, Scatter, scatter_of
+from heft.identify.fleet.series import DAY_US, Series
+from heft.identify.fleet.shared import with_shared
 
 __all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift", "short_series"]
 
-#: Changes of one arm whose first sessions are no further apart are one event; trends begin less sharply.
-APART, TREND_APART = 5, 45
-#: Sessions within which a step and a trend are to be told, and those of a month.
+#: Steps of one arm that are no further apart are one event [days]; of one place of it, a few days more count as the
+#: same, and trends begin less sharply.
+AT_ONCE, APART, TREND_APART = 1.5, 5, 45
+#: Other series of the same quantity and robot say of wander as much as so many, however many they are.
+ALIKE = 10.0
+#: Sessions within which a step and a trend are to be told, and days of a month.
 STEP_SESSIONS, TREND_SESSIONS, MONTH = 5, 60, 30
 
 
@@ -139,7 +143,7 @@ class SeriesReport:
     noise        that they were held against
     level        what the model has for each session, in the quantity's unit, shape (T,)
     tells_step   the smallest step of 5 sessions ago that would mostly be told (`smallest_told`)
-    tells_trend  the smallest trend per 30 sessions that began 60 ago; both in the series' own scale
+    tells_trend  the smallest trend in 30 days that began 60 sessions ago; both in the series' own scale
     """
 
     series: Series
@@ -154,34 +158,62 @@ def find_drift(
     series: Iterable[Series], options: DriftOptions = DriftOptions()
 ) -> tuple[list[DriftEvent], list[SeriesReport]]:
     """Events of all arms, the surest first; and every series as it was looked at."""
-    by_arm: dict[tuple[str, str], list[Series]] = {}
+    recorded: dict[tuple[str, str], list[Series]] = {}
     for one in series:
-        by_arm.setdefault((one.robot, one.arm), []).append(one)
+        recorded.setdefault((one.robot, one.arm), []).append(one)
+    arms = {arm: [_Scattered.of(one) for one in with_shared(own)] for arm, own in recorded.items()}
+    alike: dict[tuple[str, str], list[Array]] = {}
+    for own in arms.values():
+        for seen in own:
+            alike.setdefault(seen.like, []).append(seen.scatter.misfit)
+    sums = {like: np.sum(found, axis=0) for like, found in alike.items()}
     events: list[DriftEvent] = []
     reports: list[SeriesReport] = []
-    for (robot, arm), own in by_arm.items():
+    for (robot, arm), own in arms.items():
         least = thresholds(len(own), options.rate)
-        looked = [_look(one, least) for one in own]
+        looked = []
+        for seen in own:
+            others = len(alike[seen.like]) - 1
+            said = (sums[seen.like] - seen.scatter.misfit) * min(1.0, ALIKE / max(others, 1))
+            looked.append(_look(seen, said, least))
         reports += looked
         events += _events(robot, arm, looked, options)
     events.sort(key=lambda event: -abs(event.main.z))
     return events, reports
 
 
-def _look(one: Series, least: Mapping[ChangeKind, float]) -> SeriesReport:
+@dataclass(frozen=True)
+class _Scattered:
+    """A series with its covariates and its scatter."""
+
+    series: Series
+    columns: Array
+    scatter: Scatter
+
+    @classmethod
+    def of(cls, series: Series) -> _Scattered:
+        _, columns = series.covariates()
+        return cls(series, columns, scatter_of(*series.scaled, columns))
+
+    @property
+    def like(self) -> tuple[str, str]:
+        """What series that wander alike have in common."""
+        return self.series.robot, self.series.kind.pattern
+
+
+def _look(seen: _Scattered, others: Array, least: Mapping[ChangeKind, float]) -> SeriesReport:
     """A series with its changes and its model."""
-    y, std = one.scaled
-    _, columns = one.covariates()
-    changes, noise = find_changes(y, std, columns, least)
-    level = _level(y, columns, changes, noise)
-    step = smallest_told(columns, noise, "step", STEP_SESSIONS, least)
-    trend = smallest_told(columns, noise, "trend", TREND_SESSIONS, least) * MONTH
+    one, columns = seen.series, seen.columns
+    changes, noise = find_changes(seen.scatter, columns, least, one.days, others)
+    level = _level(one.scaled[0], columns, changes, noise, one.days)
+    step = smallest_told(columns, noise, "step", STEP_SESSIONS, least, one.days)
+    trend = smallest_told(columns, noise, "trend", TREND_SESSIONS, least, one.days) * MONTH
     return SeriesReport(one, tuple(changes), noise, np.exp(level) if one.kind.log else level, step, trend)
 
 
-def _level(y: Array, columns: Array, changes: Sequence[Change], noise: Noise) -> Array:
+def _level(y: Array, columns: Array, changes: Sequence[Change], noise: Noise, days: Array) -> Array:
     """Base, covariates and changes together, fitted by weighted least squares, shape (T,)."""
-    events = [event_column(one.kind, one.first, len(y)) for one in changes]
+    events = [event_column(one.kind, one.first, days) for one in changes]
     X = np.column_stack([np.ones(len(y)), columns, *events])
     found, *_ = np.linalg.lstsq(X / noise.std[:, None], y / noise.std, rcond=None)
     return np.asarray(X @ found)
@@ -198,12 +230,10 @@ def _events(
         if (one := _drifted(report, change, len(looked), options)) is not None
     ]
     drifted.sort(key=lambda one: -abs(one.z))
-    day = 86_400e6
     groups: list[list[Drifted]] = []
     for one in drifted:
         for group in groups:
-            apart = TREND_APART if "trend" in (one.kind, group[0].kind) else APART
-            if abs(one.since - group[0].since) <= apart * day:
+            if _together(one, group[0]):
                 group.append(one)
                 break
         else:
@@ -212,14 +242,21 @@ def _events(
         yield DriftEvent(robot, arm, tuple(group), causes_of(group, drifted))
 
 
+def _together(one: Drifted, other: Drifted) -> bool:
+    """Whether two changes are of one event: at once wherever they are, or soon after each other at one place."""
+    days = abs(one.since - other.since) / DAY_US
+    steps = one.kind == other.kind == "step"
+    if steps and days <= AT_ONCE:
+        return True
+    return place_of(one.parameter) == place_of(other.parameter) and days <= (APART if steps else TREND_APART)
+
+
 def _drifted(report: SeriesReport, change: Change, quantities: int, options: DriftOptions) -> Drifted | None:
     """A change as it is told; None where it is too small to matter."""
     series = report.series
-    days = (series.time[-1] - series.time[0]) / 86_400e6
-    per_month = float(30.0 * (len(series) - 1) / days) if days > 0 else 30.0
-    factor = per_month if change.kind == "trend" else 1.0
-    lasted = len(series) - change.first
-    now = change.size * (lasted if change.kind == "trend" else 1.0)
+    trend = change.kind == "trend"
+    factor = float(MONTH) if trend else 1.0
+    now = change.size * (series.days[-1] - series.days[change.first] if trend else 1.0)
     if series.kind.log and abs(now) < options.least:
         return None
     return Drifted(

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
 
-__all__ = ["KINDS", "Kind", "Series", "kind_of", "series_of"]
+__all__ = ["DAY_US", "FRICTION", "KINDS", "Kind", "Series", "kind_of", "series_of"]
+
+#: The quantity of a joint that weather and wear change first.
+FRICTION = ".friction"
+
+DAY_US = 86_400e6
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,8 @@ class Kind:
     """A kind of quantity, by a pattern of its name.
 
     log          looked at by its logarithm: changes are shares of it
-    covariates   what else changes it, and is taken off by regression
+    covariates   what else changes it, and is taken off by regression; with the temperature goes what an arm's joints
+                 share (`shared`)
     """
 
     pattern: str
@@ -56,6 +62,8 @@ class Series:
     time         UTC [us]
     value, std   in `unit`; std NaN where only the scatter of the values tells it
     temperature  [K], `load` [kg]; NaN where not known
+    shared       what the friction of the arm's other joints was above its usual value, as a logarithm; NaN or None
+                 where that is not known
     """
 
     robot: str
@@ -69,6 +77,7 @@ class Series:
     std: Array
     temperature: Array
     load: Array
+    shared: Array | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -81,13 +90,22 @@ class Series:
             return self.value, std
         return np.log(self.value), std / self.value
 
+    @property
+    def days(self) -> Array:
+        """Time since the first session [days], shape (T,)."""
+        return (self.time - self.time[0]) / DAY_US
+
     def covariates(self) -> tuple[tuple[str, ...], Array]:
         """Names and columns (T, c) of what is taken off, centred; without those that are not known or hardly vary."""
+        wanted = self.kind.covariates
         names, columns = [], []
         for name, column, least in (("temperature", self.temperature, 0.2), ("load", self.load, 1e-3)):
-            if name in self.kind.covariates and np.isfinite(column).all() and np.std(column) > least:
+            if name in wanted and np.isfinite(column).all() and np.std(column) > least:
                 names.append(name)
                 columns.append(column - column.mean())
+        if "temperature" in wanted and self.shared is not None and np.isfinite(self.shared).all():
+            names.append("shared")
+            columns.append(self.shared - self.shared.mean())
         return tuple(names), np.column_stack(columns) if columns else np.zeros((len(self), 0))
 
 

@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from numpy.typing import NDArray
@@ -84,12 +85,31 @@ def add_drift_options(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help=f"smallest change that matters, as a share (default: {DriftOptions.least:g})",
     )
+    parser.add_argument(
+        "--since",
+        type=_day,
+        metavar="DATE",
+        help="leave out changes that began before this day, as 2026-06-01: those that somebody has seen to",
+    )
 
 
 def drift_of(arguments: argparse.Namespace) -> tuple[list[DriftEvent], list[SeriesReport]]:
     """Events and series of a run's table."""
     options = DriftOptions(arguments.false_alarms, arguments.least)
-    return find_drift(series_of(table_columns(results_at(arguments.folder), arguments.where)), options)
+    events, reports = find_drift(
+        series_of(table_columns(results_at(arguments.folder), arguments.where)), options
+    )
+    if arguments.since is not None:
+        events = [event for event in events if event.main.since >= arguments.since]
+    return events, reports
+
+
+def _day(text: str) -> int:
+    """The beginning of a day [us UTC]."""
+    try:
+        return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1e6)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a day, as 2026-06-01") from None
 
 
 def table_columns(results: Results, where: Sequence[str] = ()) -> dict[str, NDArray[Any]]:

@@ -7,6 +7,7 @@ import json
 import sys
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from heft.daq.errors import ConfigError
@@ -20,6 +21,7 @@ __all__ = ["add", "run"]
 SHOWN = ("arm", "time", "session", "parameter", "value", "low", "high", "unit", "verdict")
 #: Rows that are printed for people, unless asked for more.
 ROWS = 40
+WIDEST = 10_000
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +74,11 @@ def _print(table: object, most: int) -> None:
         shown.add_column(name, justify="right" if number else "left", no_wrap=True)
     for row in table.slice(0, most).to_pylist():
         shown.add_row(*(_text(value) for value in row.values()))
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    console = Console(file=sys.stdout, highlight=False)
+    wanted = Measurement.get(console, console.options.update_width(WIDEST), shown).maximum
+    console.width = max(
+        console.width, wanted
+    )  # a terminal wraps, a file is as wide as its rows: nothing is cut off
     console.print(shown)
     if len(table) > most:
         console.print(f"and {len(table) - most} more rows (--rows, --csv, --json)")

@@ -18,7 +18,7 @@ const url = (path) => `${location.protocol === "https:" ? "wss" : "ws"}://${loca
 function connect() {
   live = new WebSocket(url("/live"));
   live.onopen = () => { notice(""); subscribe(); };
-  live.onmessage = (event) => take(JSON.parse(event.data));
+  live.onmessage = (event) => { take(JSON.parse(event.data)); painted(seen); };
   live.onclose = (event) => {
     if (event.code === 4429) notice(event.reason);
     else notice("The service does not answer. If the arm moves, use its emergency stop.");
@@ -26,6 +26,15 @@ function connect() {
     setTimeout(connect, 1000);
   };
 }
+// After the next picture; at once where none is drawn, since the page is hidden.
+let pending = [];
+function painted(then) {
+  if (document.hidden) then();
+  else if (pending.push(then) === 1) requestAnimationFrame(flush);
+}
+function flush() { const due = pending; pending = []; for (const then of due) then(); }
+document.addEventListener("visibilitychange", () => { if (document.hidden) flush(); });
+function seen() { if (live.readyState === 1) live.send('{"seen": true}'); }
 function connectStop() {
   stopping = new WebSocket(url("/stop"));
   stopping.onmessage = () => { $("stop").removeAttribute("aria-busy"); };
@@ -47,18 +56,16 @@ function take(news) {
   onFrame(news.frame);
 }
 
-let asked = false, shownTime = 0;
+let shownTime = 0;
 function onFrame(frame) {
   state.frame = frame;
   if (frame.q) {
     const held = state.payloads.at(-1);
     arm.pose(frame.q, state.progress?.seconds_done ?? 0, held && held.state === "carried" && held.mass ? held : null);
   }
-  if (frame.t && frame.t !== shownTime && !asked) {
-    asked = true;
+  if (frame.t && frame.t !== shownTime && !document.hidden) {
     shownTime = frame.t;
-    requestAnimationFrame(() => { // painted in this frame: the callbacks of arm and plot came before
-      asked = false;
+    painted(() => { // in this frame: the callbacks of arm and plot came before
       const delay = Date.now() - frame.utc_ms;
       if (delay >= 0 && delay < 60000) { delays.push(delay); if (delays.length > 2000) delays.shift(); }
     });

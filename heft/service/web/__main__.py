@@ -16,7 +16,7 @@ from heft.log_file import logged
 from heft.service.reach import is_loopback
 from heft.service.web.app import Application
 from heft.service.web.guard import Guard
-from heft.service.web_process import Showing
+from heft.service.web_process import Played, Showing
 
 __all__ = ["main"]
 
@@ -31,7 +31,7 @@ async def serve(showing: Showing) -> None:
     if showing.foxglove is not None:
         from heft.service.web.foxglove_live import serve_foxglove
 
-        serve_foxglove(showing.foxglove, application.hub, showing.host, application.scene)
+        serve_foxglove(showing, application.hub, application.scene)
     sock = _bound(showing)
     port = sock.getsockname()[1]
     scheme = "https" if showing.certificate else "http"
@@ -105,7 +105,8 @@ def main() -> int:
             return 2
         line += byte
     raw = json.loads(line)
-    showing = Showing(**{**raw, "sessions": tuple(raw["sessions"])})
+    played = None if raw["played"] is None else Played(**raw["played"])
+    showing = Showing(**{**raw, "sessions": tuple(raw["sessions"]), "played": played})
     with logged():
         try:
             asyncio.run(serve(showing))

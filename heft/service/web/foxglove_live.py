@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from heft.daq import topics
+from heft.daq.bus.control import ControlClient
 from heft.daq.bus.message import Message
 from heft.daq.errors import ConfigError
 from heft.drivers.block import Block
 from heft.drivers.stream import Role
 from heft.service.web.hub import Hub
+from heft.service.web_process import Showing
 
 __all__ = ["FoxgloveView", "serve_foxglove"]
 
@@ -28,30 +31,45 @@ _FORCES = ("x.force", "y.force", "z.force", "x.torque", "y.torque", "z.torque")
 _EVERY_NS = 10_000_000  # between two messages of a stream: a viewer draws no more
 
 
-def serve_foxglove(
-    port: int, hub: Hub, host: str, scene: Callable[[], dict[str, Any] | None]
-) -> FoxgloveView:
-    """Serve what the hub hears at a port; ConfigError where the SDK is not installed."""
+def serve_foxglove(showing: Showing, hub: Hub, scene: Callable[[], dict[str, Any] | None]) -> FoxgloveView:
+    """Serve what the hub hears at a port, a replay with its time line; ConfigError where the SDK is not installed."""
+    port = showing.foxglove
     try:
         import foxglove
+        from foxglove.websocket import Capability
     except ImportError as exc:
         raise ConfigError(f"--foxglove {port}: needs foxglove-sdk: pip install heft[foxglove]") from exc
+    playback, options = None, {}
+    if showing.played is not None and showing.control:
+        from heft.service.web.foxglove_playback import FoxglovePlayback
+
+        playback = FoxglovePlayback(showing.played, partial(_ask, showing.control))
+        options = {
+            "capabilities": [Capability.PlaybackControl, Capability.Time],
+            "server_listener": playback,
+            "playback_time_range": (showing.played.start_ns, showing.played.end_ns),
+        }
     try:
-        server = foxglove.start_server(name="heft", host=host, port=port)
+        server = foxglove.start_server(name="heft", host=showing.host, port=port, **options)
     except RuntimeError as exc:
         raise ConfigError(f"--foxglove {port}: {exc}; choose another port") from exc
-    view = FoxgloveView(server, scene)
+    view = FoxgloveView(server, scene, playback)
     hub.hear.append(view.hear)
     return view
 
 
-class FoxgloveView:
-    """Turns what is heard on the bus into Foxglove's own messages."""
+async def _ask(control: str, what: str, facts: Mapping[str, Any]) -> None:
+    async with ControlClient(control) as client:
+        await client.request(what, dict(facts))
 
-    def __init__(self, server: Any, scene: Callable[[], dict[str, Any] | None]) -> None:
+
+class FoxgloveView:
+    """Turns what is heard on the bus into Foxglove's own messages; `playback` is of a replay (`FoxglovePlayback`)."""
+
+    def __init__(self, server: Any, scene: Callable[[], dict[str, Any] | None], playback: Any = None) -> None:
         import foxglove
 
-        self._server, self._scene = server, scene
+        self._server, self._scene, self._playback = server, scene, playback
         self._joints = foxglove.channels.JointStatesChannel("/joint_states")
         self._wrench = foxglove.Channel("/wrench", message_encoding="json")
         self._told = {
@@ -71,6 +89,10 @@ class FoxgloveView:
             self._block(message.block)
         elif message.topic in self._told:
             self._told[message.topic].log(json.dumps(message.json).encode())
+        if self._playback is not None and message.topic == topics.PROGRESS:
+            state = self._playback.state(message.json)
+            self._server.broadcast_playback_state(state)
+            self._server.broadcast_time(state.current_time)
 
     def _block(self, block: Block) -> None:
         name, t_ns = block.stream.name, int(block.host_ns[-1])

@@ -23,6 +23,8 @@ _log = logging.getLogger("heft.service")
 
 #: Between two frames [s].
 FRAME_S = 1 / 30
+#: Frames that a page has been sent and has not painted: a second one would wait for the first, and be old when seen.
+AHEAD = 1
 #: The most pages at a time; the rest is refused in words.
 MOST_PAGES = 32
 #: A page that takes nothing for so long is let go [s].
@@ -32,7 +34,10 @@ MOST_MESSAGE = 16_384
 
 
 class LiveSocket:
-    """The websocket `/live`: state, samples and events, 30 times a second for a page that keeps up."""
+    """The websocket `/live`: state, samples and events, 30 times a second for a page that keeps up.
+
+    The page says of each frame when it has painted it (`{"seen": true}`). A slow one gets fewer, all of them new.
+    """
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -46,14 +51,19 @@ class LiveSocket:
             return
         self.pages += 1
         feed = PageFeed(self._hub)
-        sending = asyncio.create_task(self._send(socket, feed), name="page")
+        room = asyncio.BoundedSemaphore(AHEAD)
+        sending = asyncio.create_task(self._send(socket, feed, room), name="page")
         try:
             while True:
                 text = await socket.receive_text()
                 asked = json.loads(text) if len(text) <= MOST_MESSAGE else None
                 if not isinstance(asked, dict):
                     break
-                feed.plot(asked.get("plot"))
+                if "seen" in asked:
+                    with suppress(ValueError):  # said of more frames than there were
+                        room.release()
+                else:
+                    feed.plot(asked.get("plot"))
         except (WebSocketDisconnect, ValueError, KeyError, RuntimeError):
             pass
         finally:
@@ -63,17 +73,18 @@ class LiveSocket:
             with suppress(RuntimeError, WebSocketDisconnect):
                 await socket.close()
 
-    async def _send(self, socket: WebSocket, feed: PageFeed) -> None:
+    async def _send(self, socket: WebSocket, feed: PageFeed, room: asyncio.Semaphore) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
-            text = strict_json(feed.take()).decode()
             try:
                 async with asyncio.timeout(STALLED_S):
-                    await socket.send_text(text)
+                    await room.acquire()
+                    await socket.send_text(strict_json(feed.take()).decode())
             except TimeoutError:
                 _log.warning("a page takes nothing for %g s; it is let go", STALLED_S)
-                await socket.close(4408, "nothing was taken")
+                with suppress(RuntimeError, WebSocketDisconnect):
+                    await socket.close(4408, "nothing was taken")
                 return
             due = max(due + FRAME_S, loop.time())
             await asyncio.sleep(due - loop.time())

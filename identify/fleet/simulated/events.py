@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -42,25 +43,35 @@ class PlantedEvent:
 
 
 def planted(
-    arms: list[str], nights: int, joints: int, rng: np.random.Generator, share: float
+    first: Mapping[str, int], nights: int, joints: int, rng: np.random.Generator, share: float, each: int = 1
 ) -> list[PlantedEvent]:
-    """A `share` of the arms have one event each, between a third and three quarters of the time; kinds in turn."""
+    """A `share` of the arms have events, between a third and three quarters of their time; kinds in turn.
+
+    first   the night that each arm starts
+    each    so many events of one arm, of different kinds and joints, three to thirty nights apart
+    """
     events = []
-    for number, arm in enumerate(rng.permutation(arms)[: round(share * len(arms))]):
-        kind = EVENTS[number % len(EVENTS)]
-        joint, night = int(rng.integers(joints)), int(rng.integers(nights // 3, 3 * nights // 4))
-        sign = float(rng.choice([-1.0, 1.0]))
-        until = -1
-        if kind == "wear":
-            size = float(rng.uniform(0.01, 0.02))
-        elif kind == "gearbox-replaced":
-            size = sign * float(rng.uniform(0.1, 0.25))
-        elif kind == "gripper-changed":
-            joint, size = -1, sign * float(rng.uniform(0.1, 0.3))
-        elif kind == "load-forgotten":
-            joint, size = -1, float(rng.uniform(0.2, 1.0))
-            until = night + int(rng.integers(3, 15))
-        else:
-            size = sign * float(rng.uniform(0.01, 0.03))
-        events.append(PlantedEvent(str(arm), kind, joint, night, size, until))
+    for number, arm in enumerate(rng.permutation(list(first))[: round(share * len(first))]):
+        begin, life = first[str(arm)], nights - first[str(arm)]
+        night = begin + int(rng.integers(life // 3, 3 * life // 4))
+        at = rng.permutation(joints)
+        for more in range(each):
+            kind = EVENTS[(number + more) % len(EVENTS)]
+            events.append(_event(str(arm), kind, int(at[more % joints]), night, rng))
+            night += int(rng.integers(3, 31))
     return events
+
+
+def _event(arm: str, kind: EventKind, joint: int, night: int, rng: np.random.Generator) -> PlantedEvent:
+    """One event of a drawn size."""
+    sign = float(rng.choice([-1.0, 1.0]))
+    if kind == "wear":
+        return PlantedEvent(arm, kind, joint, night, float(rng.uniform(0.01, 0.02)))
+    if kind == "gearbox-replaced":
+        return PlantedEvent(arm, kind, joint, night, sign * float(rng.uniform(0.1, 0.25)))
+    if kind == "gripper-changed":
+        return PlantedEvent(arm, kind, -1, night, sign * float(rng.uniform(0.1, 0.3)))
+    if kind == "load-forgotten":
+        size, until = float(rng.uniform(0.2, 1.0)), night + int(rng.integers(3, 15))
+        return PlantedEvent(arm, kind, -1, night, size, until)
+    return PlantedEvent(arm, kind, joint, night, sign * float(rng.uniform(0.01, 0.03)))

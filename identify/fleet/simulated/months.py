@@ -80,8 +80,12 @@ class Climate:
     season_K, day_K       amplitude of the hall's temperature over the year, and spread from night to night
     warm_up_K             how much warmer joints are that have run, evenly between 0 and this
     friction_per_K        share of friction that is lost for each kelvin; arms and joints differ by a quarter of it
+    hour_K                swing of a day, where sessions are at any hour
+    thermometer           whether temperatures are measured
     scatter               of friction from session to session, as a share; `offset_scatter` over the joint's friction
     mass_scatter          of masses, as a share; `measured_K` error of the temperature
+    tails                 degrees of freedom of the scatter's Student distribution, of the same variance
+    bend_per_K            friction per kelvin changes by this share of itself with each kelvin
     """
 
     season_K: float = 8.0
@@ -92,14 +96,26 @@ class Climate:
     offset_scatter: float = 0.005
     mass_scatter: float = 0.002
     measured_K: float = 0.3
+    hour_K: float = 0.0
+    thermometer: bool = True
+    tails: float = np.inf
+    bend_per_K: float = 0.0
+
+    def scattered(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Deviates of variance 1."""
+        if not np.isfinite(self.tails):
+            return rng.normal(size=shape)
+        return np.asarray(rng.standard_t(self.tails, shape) * np.sqrt((self.tails - 2.0) / self.tails))
 
 
 @dataclass(frozen=True)
 class Months:
     """A fleet of `arms` arms with a session every night.
 
-    share   of the arms have an event; `events` in place of drawn ones
-    missed  share of the nights without a session
+    share   of the arms have events, `each` so many close to each other; `events` in place of drawn ones
+    missed  share of the nights without a session; `breaks` of one to four weeks in which there is none
+    late    share of the arms that start between the first and the second third of the time
+    loads   known loads [kg], one of which each session carries; each adds `friction_per_kg` of friction, as a share
     """
 
     reference: Reference
@@ -107,7 +123,12 @@ class Months:
     nights: int = 365
     seed: int = 0
     share: float = 0.75
+    each: int = 1
     missed: float = 0.03
+    breaks: int = 0
+    late: float = 0.0
+    loads: tuple[float, ...] = (0.0,)
+    friction_per_kg: float = 0.03
     climate: Climate = field(default_factory=Climate)
     events: tuple[PlantedEvent, ...] | None = None
 
@@ -121,7 +142,23 @@ class Months:
         if self.events is not None:
             return self.events
         rng = np.random.default_rng([self.seed, 0])
-        return tuple(planted(self.names, self.nights, len(self.reference.joints), rng, self.share))
+        first = {arm: self._first(number) for number, arm in enumerate(self.names)}
+        joints = len(self.reference.joints)
+        return tuple(planted(first, self.nights, joints, rng, self.share, self.each))
+
+    def _first(self, number: int) -> int:
+        """The night that an arm starts."""
+        rng = np.random.default_rng([self.seed, 1 + number, 1])
+        return int(rng.integers(self.nights // 3, 2 * self.nights // 3)) if rng.random() < self.late else 0
+
+    def _nights(self, number: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Those with a session."""
+        there = rng.random(self.nights) >= self.missed
+        there[: self._first(number)] = False
+        for _ in range(self.breaks):
+            begin = int(rng.integers(self.nights))
+            there[begin : begin + int(rng.integers(7, 29))] = False
+        return np.flatnonzero(there)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Rows of the table, arm by arm, as plain JSON values."""
@@ -137,19 +174,27 @@ class Months:
             events.setdefault(one.arm, []).append(one)
         found: dict[str, list[Any]] = {name: [] for name in Row.__dataclass_fields__}
         for number, arm in enumerate(self.names):
-            self._arm(arm, np.random.default_rng([self.seed, 1 + number]), events.get(arm, []), found)
+            rng = np.random.default_rng([self.seed, 1 + number])
+            self._arm(arm, self._nights(number, rng), rng, events.get(arm, []), found)
         return found
 
     def _arm(
-        self, arm: str, rng: np.random.Generator, events: list[PlantedEvent], found: dict[str, list[Any]]
+        self,
+        arm: str,
+        night: NDArray[np.int64],
+        rng: np.random.Generator,
+        events: list[PlantedEvent],
+        found: dict[str, list[Any]],
     ) -> None:
         """All sessions of one arm, appended to the columns."""
-        night = np.flatnonzero(rng.random(self.nights) >= self.missed)
         kelvin, measured = self._temperatures(rng, night)
+        load = (
+            rng.choice(self.loads, len(night)) if len(self.loads) > 1 else np.full(len(night), self.loads[0])
+        )
         at, extra = self._extra(rng, night), self.reference
         names, std = list(extra.names) + list(at), np.append(extra.std, [one[1] for one in at.values()])
         truth = np.column_stack(
-            [self._truth(arm, rng, night, kelvin, events), *(one[0] for one in at.values())]
+            [self._truth(rng, night, kelvin, load, events), *(one[0] for one in at.values())]
         )
         err = np.append(extra.std, np.zeros(len(at)))  # what is no estimate has its scatter already
         value = truth + rng.normal(0.0, 1.0, truth.shape) * err
@@ -173,11 +218,11 @@ class Months:
             "level": "full",
             "cutoff_hz": 10.0,
             "software": "simulated",
-            "load": 0.0,
             "result": "",
         }
         for name, one in repeated.items():
             found[name] += [one] * (count * width)
+        found["load"] += np.repeat(load, width).tolist()
         found["session"] += [one for one in session for _ in range(width)]
         found["source"] += [f"simulated:{one}" for one in session for _ in range(width)]
         found["time"] += np.repeat(FIRST_US + night * NIGHT_US, width).tolist()
@@ -194,9 +239,12 @@ class Months:
         climate, n = self.climate, len(self.reference.joints)
         hall = 295.0 - climate.season_K * np.cos(2 * np.pi * night / 365.25 + rng.normal(0.0, 0.1))
         hall = hall + rng.normal(0.0, climate.day_K, len(night))
+        if climate.hour_K:
+            hall = hall + climate.hour_K * np.sin(rng.uniform(0.0, 2 * np.pi, len(night)))
         warm = rng.uniform(0.0, climate.warm_up_K, len(night))[:, None] * rng.uniform(0.7, 1.3, n)
         kelvin = hall[:, None] + warm + rng.normal(0.0, 0.2, (len(night), n))
-        return kelvin, kelvin + rng.normal(0.0, climate.measured_K, kelvin.shape)
+        measured = kelvin + rng.normal(0.0, climate.measured_K, kelvin.shape)
+        return kelvin, measured if climate.thermometer else np.full_like(measured, np.nan)
 
     def _extra(
         self, rng: np.random.Generator, night: NDArray[np.int64]
@@ -205,19 +253,23 @@ class Months:
         count, nan = len(night), float("nan")
         found: dict[str, tuple[Array, float, str]] = {}
         for joint in self.reference.joints:
-            found[f"{joint}.tracking_error"] = (2e-4 * np.exp(rng.normal(0.0, 0.03, count)), nan, "rad")
+            found[f"{joint}.tracking_error"] = (
+                2e-4 * np.exp(0.03 * self.climate.scattered(rng, (count,))),
+                nan,
+                "rad",
+            )
         skew = rng.normal(0.0, 30.0)
         found["clock_skew.arm"] = (skew + rng.normal(0.0, 0.2, count), nan, "ppm")
         found["loss.arm.motion"] = (rng.binomial(60_000, 2e-6, count) / 60_000, 1 / 60_000, "")
-        found["torque_error"] = (0.02 * np.exp(rng.normal(0.0, 0.03, count)), nan, "")
+        found["torque_error"] = (0.02 * np.exp(0.03 * self.climate.scattered(rng, (count,))), nan, "")
         return found
 
     def _truth(
         self,
-        arm: str,
         rng: np.random.Generator,
         night: NDArray[np.int64],
         kelvin: Array,
+        load: Array,
         events: list[PlantedEvent],
     ) -> Array:
         """The quantities of the reference as they are each night, shape (T, q)."""
@@ -226,11 +278,15 @@ class Months:
         truth = np.tile(reference.values * own, (len(night), 1))
         places = {name: i for i, name in enumerate(reference.names)}
         per_K = climate.friction_per_K * rng.uniform(0.75, 1.25, len(reference.joints))
-        scatter = rng.normal(size=truth.shape)
+        scatter = climate.scattered(rng, truth.shape)
         for name, i in places.items():
             if name.endswith(".friction"):
                 j = reference.joints.index(name.removesuffix(".friction"))
-                truth[:, i] *= np.exp(-per_K[j] * (kelvin[:, j] - 295.0) + climate.scatter * scatter[:, i])
+                warmer = kelvin[:, j] - 295.0
+                colder = -per_K[j] * warmer * (1.0 - 0.5 * climate.bend_per_K * warmer)
+                truth[:, i] *= np.exp(colder + climate.scatter * scatter[:, i]) * (
+                    1.0 + self.friction_per_kg * load
+                )
             elif name.endswith(".offset"):
                 size = self._friction(name.removesuffix(".offset"), places)
                 truth[:, i] += climate.offset_scatter * size * scatter[:, i]

@@ -50,6 +50,12 @@ def test_drift_says_which_arm_what_since_when_and_why(
     assert line.startswith("heft: arm002: joint2.")
     assert main(["fleet", "drift", str(months), "--where", "arm=arm000", "--pager"]) == 0
     assert capsys.readouterr().out == ""
+    assert main(["fleet", "drift", str(months), "--since", "2026-04-05", "--pager"]) == 1
+    assert main(["fleet", "drift", str(months), "--since", "2026-04-20", "--pager"]) == 0
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["fleet", "drift", str(months), "--since", "yesterday"])
+    capsys.readouterr()
     assert main(["fleet", "drift", str(months)]) == 1
     assert "1 of 3 arms have changed" in capsys.readouterr().out
 

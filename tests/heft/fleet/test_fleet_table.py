@@ -67,6 +67,16 @@ def test_command_filters(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", "table", str(run / "nothing")]) == 2
 
 
+def test_nothing_is_cut_off_in_a_narrow_terminal(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["fleet", "table", str(run), "--where", "parameter=total_mass"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("arm1/night3") == 1
+    assert "…" not in said
+
+
 def test_strange_names_and_other_schemas(tmp_path: Path) -> None:
     row = failed_row(
         session="a", source="b", digest="", reason="é", software="1", robot="a/b=c d", time_s=0.0

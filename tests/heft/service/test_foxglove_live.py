@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import struct
+from typing import Any
 
 import numpy as np
 import pytest
 from websockets.asyncio.client import connect
 
+from heft.daq.bus.control import ControlServer, Reply, Request
 from heft.daq.bus.message import Message
 from heft.drivers.block import Block
 from heft.drivers.stream import Column, Stream
 from heft.identify.bodies.arrays import Array
 from heft.service.web.foxglove_live import _quaternion, _turned, serve_foxglove
 from heft.service.web.hub import Hub
+from heft.service.web_process import Played, Showing
 
 pytest.importorskip("foxglove")
 
@@ -50,7 +54,7 @@ async def test_joint_states_and_transforms_are_advertised_and_sent() -> None:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
-    view = serve_foxglove(port, Hub("", list), "127.0.0.1", lambda: SCENE)
+    view = serve_foxglove(Showing("title", foxglove=port), Hub("", list), lambda: SCENE)
     try:
         async with connect(f"ws://127.0.0.1:{port}", subprotocols=["foxglove.sdk.v1"]) as client:  # type: ignore[list-item]
             topics: dict[str, int] = {}
@@ -67,3 +71,46 @@ async def test_joint_states_and_transforms_are_advertised_and_sent() -> None:
             assert len(got) == 2
     finally:
         view.close()
+
+
+async def test_the_player_of_a_replay_pauses_and_seeks() -> None:
+    """What the app's player sends, by the protocol; the replay's own control channel is asked, and answers are told."""
+    asked: list[tuple[str, dict[str, float]]] = []
+
+    def handler(name: str) -> Any:
+        async def handle(request: Request) -> Reply:
+            asked.append((name, dict(request.payload)))
+            return Reply({})
+
+        return handle
+
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    async with ControlServer(
+        "ipc://@heft-test-playback", {name: handler(name) for name in ("pause", "resume", "seek")}
+    ) as control:
+        played = Played(1_000_000_000, 61_000_000_000, 2.0)
+        showing = Showing("replay", control=str(control.endpoint), foxglove=port, played=played)
+        view = serve_foxglove(showing, Hub("", list), lambda: SCENE)
+        try:
+            async with connect(f"ws://127.0.0.1:{port}", subprotocols=["foxglove.sdk.v1"]) as client:  # type: ignore[list-item]
+                told = json.loads(await asyncio.wait_for(client.recv(), 5))
+                assert "playbackControl" in told["capabilities"]
+                request = struct.pack("<BBfBQI", 3, 1, 1.0, 1, 31_000_000_000, 2) + b"r1"
+                await client.send(request)
+                while True:
+                    answer = await asyncio.wait_for(client.recv(), 5)
+                    if isinstance(answer, bytes) and b"r1" in answer:
+                        break
+                assert asked == [("seek", {"seconds": 30.0}), ("pause", {})]
+                assert struct.pack("<Q", 31_000_000_000) in answer
+                progress = {"seconds_done": 60.0, "seconds_total": 60.0, "state": "replay"}
+                view.hear(Message("progress", "session", 0, True, json=progress))
+                end = struct.pack("<Q", played.end_ns)
+                while (
+                    not isinstance(told := await asyncio.wait_for(client.recv(), 5), bytes) or end not in told
+                ):
+                    pass
+        finally:
+            view.close()

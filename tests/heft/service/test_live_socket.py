@@ -1,0 +1,71 @@
+"""A page is sent the next frame when it has painted the last: what waits in buffers would be old when it is seen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+from heft.service.web import show
+from heft.service.web.hub import Hub
+from heft.service.web.show import AHEAD, LiveSocket
+
+
+class FakeSocket:
+    """A websocket whose page says what the test puts into `said`."""
+
+    def __init__(self) -> None:
+        self.said: asyncio.Queue[str | None] = asyncio.Queue()
+        self.sent: list[dict[str, Any]] = []
+        self.closed: tuple[int, str] | None = None
+
+    async def accept(self) -> None: ...
+
+    async def receive_text(self) -> str:
+        text = await self.said.get()
+        if text is None:
+            raise WebSocketDisconnect
+        return text
+
+    async def send_text(self, text: str) -> None:
+        self.sent.append(json.loads(text))
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        self.closed = self.closed or (code, reason)
+
+
+async def settled(socket: FakeSocket) -> int:
+    """Frames that were sent when no more come."""
+    count = -1
+    while len(socket.sent) != count:
+        count = len(socket.sent)
+        await asyncio.sleep(5 * show.FRAME_S)
+    return count
+
+
+async def test_a_page_is_sent_what_it_has_painted_and_one_more() -> None:
+    socket, live = FakeSocket(), LiveSocket(Hub("", list))
+    page = asyncio.create_task(live.serve(socket))  # type: ignore[arg-type]
+    assert await settled(socket) == AHEAD
+    socket.said.put_nowait('{"seen": true}')
+    assert await settled(socket) == AHEAD + 1
+    for _ in range(5):
+        socket.said.put_nowait('{"seen": true}')
+    assert AHEAD + 2 <= await settled(socket) <= AHEAD + 6
+    socket.said.put_nowait('{"plot": []}')
+    socket.said.put_nowait(None)
+    await page
+    assert live.pages == 0
+
+
+async def test_a_page_that_paints_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(show, "STALLED_S", 0.05)
+    socket, live = FakeSocket(), LiveSocket(Hub("", list))
+    page = asyncio.create_task(live.serve(socket))  # type: ignore[arg-type]
+    await settled(socket)
+    assert socket.closed == (4408, "nothing was taken")
+    socket.said.put_nowait(None)
+    await page
