@@ -117,7 +117,7 @@ def fit(
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.data.measured_rows import sources_of
-    from heft.identify.estimation.alignment import align
+    from heft.identify.estimation.alignment import align, settled_sensors
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimate import Estimate
     from heft.identify.estimation.estimators import Method, estimate
@@ -159,12 +159,14 @@ def fit(
         return align(fit_data, problem_of, signals.delay_s, fit_data.reduced(progress))
 
     alignment = aligned(robot, progress)
+    alignment = settled_sensors(alignment, lambda one: aligned(one, None))
+    robot = alignment.data.robot
 
     # Friction: the terms and velocities that each joint needs; with others than the robot's own, all anew.
     start, chosen = robot.drives, choose_friction(alignment.data, alignment.problem)
     if chosen.changed:
         robot = robot.with_drives(chosen.drives(start))
-        alignment = aligned(robot, None)
+        alignment = replace(aligned(robot, None), sensors=alignment.sensors)
     problem = alignment.problem.updated(reweight=alignment.data.reweight)
 
     # What the wrist sensor carries is part of its link, unless the joint torques contradict it.

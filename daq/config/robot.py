@@ -133,7 +133,7 @@ class WrenchSensorConfig(Model):
     carries: Literal["beyond", "base"] = "beyond"
     contact: bool = False
     reaction: bool = False
-    delay_s: float = 0.0
+    delay_s: float | None = None  # not given: from the data, where other sources are measured beside it
     bias: tuple[Positive, Positive] | None = None
     rest: bool = False  # a contact that stands still in the world: a foot on the ground
 

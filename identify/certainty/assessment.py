@@ -43,6 +43,7 @@ class Assessment:
 
     uncertainty     covariance of base parameters and delay
     delay           of torques against positions; the mean of several recordings' own
+    sensors         delays of the six-axis sensors that have one of their own
     recordings      what each of several recordings has of its own
     intervals       of parameters by name
     facts           numbers for the result, by name
@@ -61,6 +62,7 @@ class Assessment:
     unmodelled: tuple[UnmodelledResidual, ...] = ()
     recordings: tuple[RecordingTerms, ...] = ()
     gains: DriveGains | None = None
+    sensors: tuple[Delay, ...] = ()
 
     def checked_by(self, check: BootstrapCheck) -> Self:
         """The same with the facts and warnings of a bootstrap."""
@@ -107,6 +109,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
         unmodelled=unmodelled,
         recordings=recordings,
         gains=gains,
+        sensors=_sensor_delays(alignment, mean_delay(delays), uncertainty),
     )
 
 
@@ -185,6 +188,22 @@ def _delays(alignment: Alignment, effect: Influence, uncertainty: Uncertainty) -
                 estimated=estimated,
                 windows=windows,
             )
+        )
+    return tuple(found)
+
+
+def _sensor_delays(alignment: Alignment, common: Delay, uncertainty: Uncertainty) -> tuple[Delay, ...]:
+    """Of sensors that are not as old as the rest, each in all: what is common and its own.
+
+    Their standard deviations are those of independent residuals, widened as the typical parameter's is.
+    """
+    wider = max(float(np.median(uncertainty.widening)), 1.0)
+    found = []
+    for one in alignment.sensors:
+        value, std = common.value_s + one.own_s, wider * one.std_s
+        half = quantile(uncertainty.degrees) * std
+        found.append(
+            Delay(one.sensor, common.against, value, std, value - half, value + half, bool(np.isfinite(std)))
         )
     return tuple(found)
 

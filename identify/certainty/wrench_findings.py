@@ -84,8 +84,8 @@ def _mounting(cut: Cut, measured: Array, model: Array) -> list[Reason]:
 
 def _root_force(data: FitData, table: Array, cut: int) -> Array:
     """Specific force of the root in a cut's axes [m/s2], shape (B, 3): the mass columns of its force rows."""
-    roots = data.robot.regressor.layout.roots.tolist()
-    return table[:, [column for screw, column in roots if 6 * cut <= screw < 6 * cut + 3]]
+    roots = data.robot.regressor.layout.roots
+    return table[:, roots[roots[:, 0] == cut, 1:4][0]]
 
 
 def _imu(cut: Cut, force: Array, proper: Array, data: FitData) -> list[Reason]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["measured_rows", "row_noise", "sources_of"]
 
 BASE = "base"
+JOINTS = "joints"
 
 
 def sources_of(robot: Robot, datasets: Sequence[Dataset]) -> tuple[str, ...] | None:
@@ -68,11 +69,21 @@ def sources_of(robot: Robot, datasets: Sequence[Dataset]) -> tuple[str, ...] | N
 
 
 def measured_rows(
-    robot: Robot, data: Dataset, piece: Piece, step_s: float, start: int, stop: int, lag: int = 0
+    robot: Robot,
+    data: Dataset,
+    piece: Piece,
+    step_s: float,
+    start: int,
+    stop: int,
+    lag: int = 0,
+    sources: tuple[str, ...] | None = None,
 ) -> Array:
     """Of each row at samples start .. stop - 1 of a piece's grid, shape (rows, stop - start).
 
-    `lag` is how many samples later torques and wrenches are read. What is not known is zero; those rows are left out.
+    lag       how many samples later torques and wrenches are read
+    sources   what these alone add: names of sensors, or `joints`; None: all of it
+
+    What is not known is zero; those rows are left out.
     """
     torque = data.torque(piece, step_s, start + lag, stop + lag)
     layout = robot.regressor.layout
@@ -87,11 +98,15 @@ def measured_rows(
     wrenches = {}
     for name in data.wrench_names:
         sensor = robot.sensors.get(name)
-        late = lag + (0.0 if sensor is None else sensor.delay_s / step_s)
+        late = lag + (0.0 if sensor is None else (sensor.delay_s or 0.0) / step_s)
+        if sources is not None and name not in sources:
+            wrenches[name] = np.zeros((6, stop - start))
+            continue
         values = _at(data, name, piece, step_s, start, stop, late)
         wrenches[name] = -values if sensor is not None and sensor.reaction else values
     q, _ = data.motion(piece, step_s, start, stop)
-    return layout.measured(torque if data.has_torque else None, wrenches, q)
+    counted = data.has_torque and (sources is None or JOINTS in sources)
+    return layout.measured(torque if counted else None, wrenches, q)
 
 
 def row_noise(robot: Robot, data: Dataset, most: int = MOST_SAMPLES) -> Array:

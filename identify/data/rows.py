@@ -22,7 +22,7 @@ from heft.identify.robot.regressor.drives import REFERENCE_K
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
-__all__ = ["extents", "filtered_rows", "within"]
+__all__ = ["extents", "filtered_rows", "source_rates", "within"]
 
 BLOCK = 8192  # samples: the same ones always stand in the same block
 
@@ -109,6 +109,32 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
             f"too short: the longest stretch is {longest:.3g} s, and at {processing.cutoff_hz:g} Hz the filters need "
             f"{(2 * (motion.half + half) + decimation) * step:.3g} s; record longer, or raise the cut-off"
         )
+
+
+def source_rates(
+    robot: Robot,
+    surveyed: Survey,
+    processing: Processing,
+    time: Array,
+    delay_s: float,
+    sources: tuple[str, ...],
+) -> Array:
+    """Derivatives of what some sources measured, at the instants `time` of a block of rows: shape (B, rows, 2).
+
+    `delay_s` is what the block's rows were made with. `sources` as in `measured_rows`.
+    """
+    data, step = surveyed.data, surveyed.sampling.step_s
+    lag = round(delay_s / step)
+    decimation = processing.decimation(1 / step)
+    filters = central(processing.taps(1 / step), step)
+    starts = np.array([piece.start_s for piece in surveyed.sampling.pieces])
+    piece = surveyed.sampling.pieces[int(np.searchsorted(starts, time[0], side="right")) - 1]
+    first = round((time[0] - piece.start_s) / step)
+    stop = first + (len(time) - 1) * decimation + 1
+    around = (first - filters.half, stop + filters.half)
+    rates = filters.rates(measured_rows(robot, data, piece, step, *around, lag, sources), decimation)
+    rates[:, :, 0] += (delay_s - lag * step) * rates[:, :, 1]
+    return rates
 
 
 def _warmth(robot: Robot, data: Dataset, time: Array) -> Array | None:

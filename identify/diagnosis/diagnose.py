@@ -75,6 +75,7 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
     log, _ = corrected(_readable(log, found), None, found)
     if robot is None:
         return found
+    log = _without_placed(log, robot)
     found += check_bodies(robot)
     if "tau" not in log.tables or robot.tree.free or len(robot.joints) != log.n:
         return _sorted(found)
@@ -113,6 +114,14 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
             del wrong[rival.where]
     found += wrong.values()
     return _sorted(_beside([], found))
+
+
+def _without_placed(log: Log, robot: Robot) -> Log:
+    """The log without the wrench of a sensor that the robot's file gives a place of its own: it is on no wrist."""
+    table = log.get("wrench")
+    if table is None or table.stream.partition(".")[0] not in robot.sensors:
+        return log
+    return replace(log, tables={key: one for key, one in log.tables.items() if key != "wrench"})
 
 
 def _readable(log: Log, found: list[Finding]) -> Log:

@@ -46,7 +46,7 @@ class Information:
     rates: Array | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "factors", frozen(self.factors))
+        object.__setattr__(self, "factors", _kept(self.factors))
         rows = np.array(self.rows, dtype=np.int64)
         rows.setflags(write=False)
         object.__setattr__(self, "rows", rows)
@@ -56,7 +56,7 @@ class Information:
                 f"factors of shape {self.factors.shape} for {len(rows)} joints and {size - 1} parameters"
             )
         if self.rates is not None:
-            object.__setattr__(self, "rates", frozen(self.rates))
+            object.__setattr__(self, "rates", _kept(self.rates))
             if self.rates.shape != (len(rows), size + 2, 2):
                 raise ParameterError(f"rates of shape {self.rates.shape} beside {self.factors.shape}")
 
@@ -104,8 +104,9 @@ class Information:
     @classmethod
     def of(cls, extended: Array, rows: NDArray[np.int64], names: tuple[str, ...]) -> Information:
         """From triangles with the two columns of the torque's derivatives, shape (n, p + 3, p + 3)."""
-        size = len(names) + 1
-        return cls(extended[:, :size, :size], rows, names, extended[:, :, size:])
+        size, whole = len(names) + 1, extended.view()
+        whole.setflags(write=False)
+        return cls(whole[:, :size, :size], rows, names, whole[:, :, size:])
 
     def aligned(self, delay_s: float) -> Information:
         """The same for torques tau(t + `delay_s`), by a second-order Taylor expansion."""
@@ -221,6 +222,11 @@ def reduce(
     if not information.rows.any():
         raise DataError("no joint moves long enough for a single row; give data in which the robot moves")
     return information
+
+
+def _kept(values: Array) -> Array:
+    """Numbers that nobody writes to: a copy, unless they are read-only already; a large robot's are many."""
+    return frozen(values) if values.flags.writeable else values
 
 
 @lru_cache(1)  # an estimate and all that is said of it are of the same weights

@@ -70,7 +70,7 @@ def assemble(
         optimum = (estimate.least_squares, estimate.spread) if estimate.information is None else None
         kept, _ = essential_parameters(problem, estimate.weights, optimum=optimum)
         essential = tuple(base.names[i] for i in kept)
-    delays = (assessment.delay,) if wrist is None else (assessment.delay, wrist.delay)
+    delays = (assessment.delay, *(() if wrist is None else (wrist.delay,)), *assessment.sensors)
     return Result(
         robot=data.robot,
         method=estimate.method,

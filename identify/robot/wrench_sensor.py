@@ -23,7 +23,8 @@ class WrenchSensor:
     beyond    places of the links that it carries; all of them where it is a contact
     contact   it touches or carries the robot from outside, else it sits inside and measures what lies beyond it
     reaction  it reports what the robot does to it, instead of what it does to the robot
-    delay_s   how old its samples are against joint positions [s]
+    delay_s   how old its samples are against joint positions [s], on top of what all sources have in common; None: not
+              known, and found in the data where there are others to tell it from
     bias      standard deviations of its force [N] and torque [N m] at no load, or None: anything
     rest      the contact stands still in the world: a foot on the ground
     """
@@ -34,7 +35,7 @@ class WrenchSensor:
     beyond: tuple[int, ...]
     contact: bool = False
     reaction: bool = False
-    delay_s: float = 0.0
+    delay_s: float | None = None
     bias: tuple[float, float] | None = None
     rest: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heft.identify.estimation.alignment.delay import Delay, DelayWindow
+from heft.identify.estimation.alignment.sensor_delays import settled_sensors
 from heft.identify.estimation.alignment.torque_delay import Alignment, align
 
-__all__ = ["Alignment", "Delay", "DelayWindow", "align"]
+__all__ = ["Alignment", "Delay", "DelayWindow", "align", "settled_sensors"]

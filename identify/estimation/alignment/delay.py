@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from math import inf, isfinite
 from typing import Any, Self
 
-__all__ = ["Delay", "DelayWindow"]
+__all__ = ["Delay", "DelayWindow", "SensorDelay"]
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,15 @@ class DelayWindow:
     start_s: float
     end_s: float
     value_s: float
+    std_s: float
+
+
+@dataclass(frozen=True)
+class SensorDelay:
+    """What comes on top of the common delay for one sensor [s], and its standard deviation [s]."""
+
+    sensor: str
+    own_s: float
     std_s: float
 
 

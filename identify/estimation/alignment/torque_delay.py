@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.estimation.alignment.delay import SensorDelay
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
 from heft.identify.information.reduction import Information
 from heft.identify.information.triangle import triangle
 
-__all__ = ["REACH", "Alignment", "align", "profile", "settled"]
+__all__ = ["REACH", "Alignment", "align", "profile", "settled", "several"]
 
 REACH = 0.03  # delay times cut-off within which the expansion is good: a phase of 11 degrees at the cut-off
 LONGEST_S = 0.25  # beyond this it is no delay but a mistake in the stamps
@@ -38,13 +39,15 @@ SETTLED_S = 1e-7
 class Alignment:
     """Data with torques aligned, the delays that were corrected [s], and whether they were estimated from the data.
 
-    There is one delay for each recording, or one for all (`FitData.delays_s`).
+    There is one delay for each recording, or one for all (`FitData.delays_s`). `sensors` are those that have one of
+    their own on top of it.
     """
 
     data: FitData
     problem: Problem
     estimated: bool
     warnings: tuple[str, ...] = ()
+    sensors: tuple[SensorDelay, ...] = ()
 
     @property
     def delays_s(self) -> tuple[float, ...]:
@@ -128,13 +131,15 @@ def profile(
         assert part.rates is not None
         place = slice(2 * number, 2 * number + 2)
         for w, factor, rates in zip(weights, part.factors, part.rates, strict=True):
+            told = rates.any(axis=1)
+            told[:-2] |= factor.any(axis=1)
             beside = np.zeros((len(rates), width))
             beside[:, place] = rates
             own = np.vstack([factor[:, [*columns, -1]], np.zeros((2, len(columns) + 1))])
-            rows.append(np.sqrt(w) * np.hstack([own, beside]))
+            rows.append(np.sqrt(w) * np.hstack([own[told], beside[told]]))
     left = triangle(np.concatenate(rows))[-1 - width :, -1 - width :]
     G = left.T @ left
-    return _single(G, reach_s) if len(parts) == 1 else _several(G, reach_s)
+    return _single(G, reach_s) if len(parts) == 1 else several(G, reach_s)
 
 
 def _single(G: Array, reach_s: float) -> tuple[Array, Array]:
@@ -149,7 +154,7 @@ def _single(G: Array, reach_s: float) -> tuple[Array, Array]:
     return np.array([best]), np.array([0.5 * float(np.polyval(bend, best))])
 
 
-def _several(G: Array, reach_s: float) -> tuple[Array, Array]:
+def several(G: Array, reach_s: float) -> tuple[Array, Array]:
     """Several delays together, by Newton's method: the parameters, profiled out, are common to them."""
     count = len(G) // 2
     first, second = np.arange(count) * 2 + 1, np.arange(count) * 2 + 2
@@ -165,7 +170,7 @@ def _several(G: Array, reach_s: float) -> tuple[Array, Array]:
         if values[0] <= 0:  # no minimum near: downhill all the same
             bend = turn.T @ G @ turn
             values, vectors = np.linalg.eigh(bend)
-        inverse = vectors / np.maximum(values, 1e-12 * max(values[-1], 1e-300)) @ vectors.T
+        inverse = vectors / np.maximum(values, 1e-12 * max(values[-1], 1e-100)) @ vectors.T
         before, at = at, np.clip(at - inverse @ slope, -reach_s, reach_s)
         if np.abs(at - before).max() <= SETTLED_S:
             break

@@ -10,7 +10,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ModelError
 from heft.identify.robot import Robot
 
-__all__ = ["flange_on_last_link", "frame_on_link", "link_in_flange", "sensor_in_flange"]
+__all__ = ["flange_on_last_link", "frame_on_link", "link_in_flange", "load_link", "sensor_in_flange"]
 
 
 def frame_on_link(robot: Robot, role: Literal["sensor", "flange"]) -> tuple[str, Array]:
@@ -20,10 +20,25 @@ def frame_on_link(robot: Robot, role: Literal["sensor", "flange"]) -> tuple[str,
         raise ModelError(f"{robot.name}: its file names no `{role}`; add it")
     if robot.tree.free:
         raise ModelError(
-            f"{robot.name}: its base moves freely, and payloads are weighed on arms whose base stands still; weigh it "
-            "as part of the hand's link (heft identify with and without the load)"
+            f"{robot.name}: its base moves freely, and pick-ups are weighed on arms whose base stands still; weigh "
+            "what it carries throughout a recording (heft payload FILE --result RESULT.json --all)"
         )
     return robot.frames[name]
+
+
+def load_link(robot: Robot) -> tuple[str, Array | None]:
+    """The link that a load hangs on, and the flange's pose in its frame, shape (4, 4); the last link and None where
+    the robot has no flange.
+    """
+    if robot.flange is None:
+        return robot.links[len(robot.joints) - 1], None
+    link, pose = robot.frames[robot.flange]
+    if any(part.link >= 0 and robot.links[part.link] == link for part in robot.parts):
+        raise ModelError(
+            f"{robot.name}: a sensor splits {link}, which its flange {robot.flange} is on; name a flange on a link "
+            "that none splits"
+        )
+    return link, pose
 
 
 def flange_on_last_link(robot: Robot) -> tuple[str, Array]:

@@ -1,10 +1,11 @@
-"""Rows of an arm that carries a load, beside what the bare arm would need (004, Eq. 17).
+"""Rows of a robot that carries a load, beside what the bare one would need (004, Eq. 17).
 
     kappa_j torque_j = Y_j b(kappa) + K_j phi,   b(kappa) = sum_k beta_k kappa_k
 
 with b the base parameters that were identified with the same drives, and so with the same gains kappa
 (`bodies.drive_gain`): what a wrong gain does to them (`certainty.drive_gains`) and to the torque of the load comes
-from one number. phi are the load's ten numbers in the last link's frame.
+from one number. phi are the load's ten numbers in the frame of the link that it hangs on. Rows are those of the
+regression: joints, and six of every wrench that was measured, whose gains are 1.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.drive_gains import DriveGains
 from heft.identify.data import Dataset, RowBlock, filtered_rows, survey
 from heft.identify.errors import DataError
+from heft.identify.payload.kinematics.robot_frames import load_link
 from heft.identify.robot.base import base_parameters
 
 if TYPE_CHECKING:
@@ -32,13 +35,13 @@ UNKNOWN_DELAY_STD_S = 0.01  # of torques from a stream that the arm was not iden
 
 @dataclass(frozen=True, eq=False)
 class LoadedRows:
-    """T instants of n joints, filtered as the bare arm's data were.
+    """T instants of n rows, filtered as the bare arm's data were.
 
     torque     measured [N m, N], shape (T, n)
     rate       of it [N m/s, N/s], shape (T, n)
     arm        what the bare arm needs for this motion, as identified [N m, N], shape (T, n)
     base       its rows over base parameters, shape (T, n, n_base)
-    load       K: rows over the ten numbers of a load on the last link, shape (T, n, 10)
+    load       K: rows over the ten numbers of a load on its link, shape (T, n, 10)
     keep       False where a joint stood still, and friction can be anything, shape (T, n)
     dataset    number of the dataset that each instant is of, shape (T,)
     delay_std  how far the torques' delay may be from the identified one [s], of each dataset
@@ -60,11 +63,8 @@ class LoadedRows:
         if processing.derivative == "fourier":  # the load's motion need not be periodic
             processing = replace(processing, derivative="central", period_s=None, order=None)
         independent = base_parameters(robot).independent
-        last = [
-            i
-            for i, name in enumerate(robot.parameter_names)
-            if name.split(".")[0] == robot.links[len(robot.joints) - 1]
-        ]
+        carrier = Layout(robot.parameter_names).link(load_link(robot)[0])
+        carried = list(range(carrier.start, carrier.stop))
         parts, delays = [], []
         for number, data in enumerate(datasets):
             if data.joints != len(robot.joints):
@@ -81,7 +81,7 @@ class LoadedRows:
                         block.rates[:, :, 0],
                         block.predict(result.parameters.values),
                         _columns(block, independent),
-                        _columns(block, last),
+                        _columns(block, carried),
                         block.keep,
                         np.full(len(block.table), number),
                     )
@@ -131,8 +131,8 @@ def _columns(block: RowBlock, parameters: Sequence[int]) -> Array:
     """The rows' columns of some parameters (k), shape (B, n, k); zero where a joint's row does not have it."""
     layout = block.layout
     place = {parameter: k for k, parameter in enumerate(parameters)}
-    columns = np.zeros((len(block.table), len(layout.tree), len(parameters)))
-    for j in range(len(layout.tree)):
+    columns = np.zeros((len(block.table), layout.count, len(parameters)))
+    for j in range(layout.count):
         part = layout.row(j)
         for column, parameter in enumerate(layout.parameters[part].tolist(), part.start):
             if parameter in place:

@@ -154,7 +154,7 @@ def weigh_all(
     prior: ObjectPrior | None = None,
     library: Sequence[ObjectConfig] = (),
 ) -> Weighed:
-    """The load that the arm carries throughout a recording, by joint torques; see `weigh`."""
+    """The load that a robot carries throughout a recording, by joint torques or wrenches; see `weigh`."""
     data = datasets_of(recording, result.robot, None)
     estimate = weigh(result, data, gain_spread, prior=prior)
     start, end = float(data[0].t[0]), float(data[-1].t[-1])
@@ -162,12 +162,18 @@ def weigh_all(
     held.latest = Estimated(end, estimate)
     reporter = Reporter(
         (np.eye(3), np.zeros(3)),
-        by="joint torques",
+        by=_by(result.robot),
         origin=0.0,
         library=library if estimate.frame == "flange" else (),
         frame=estimate.frame,
     )
     return Weighed((held,), None, (), reporter)
+
+
+def _by(robot: Robot) -> str:
+    """What weighs: joint torques, or wrenches by the names of their sensors."""
+    told = {"joints": "joint torques"}
+    return " and ".join(told.get(one, one) for one in robot.sources or ("joints",))
 
 
 def _nothing(pickups: Sequence[Pickup]) -> list[str]:

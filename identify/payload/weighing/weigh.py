@@ -1,4 +1,5 @@
-"""A load from the joint torques of a whole motion: the bare arm's result and data of the loaded one in, the load out.
+"""A load from all that was measured of a whole motion: the bare robot's result and data of the loaded one in, the load
+out. What tells it are joint torques, or wrenches: those that carry the robot, and those of sensors that carry the load.
 
 What is unknown beside the load (`disturbances`) is part of its intervals, the drives' gains above all.
 """
@@ -19,7 +20,7 @@ from heft.identify.payload.estimation.batch import FittedRows, fit_rows
 from heft.identify.payload.estimation.estimate import PayloadEstimate
 from heft.identify.payload.estimation.joint_torque import body_near
 from heft.identify.payload.estimation.object_prior import ObjectPrior
-from heft.identify.payload.kinematics.robot_frames import link_in_flange
+from heft.identify.payload.kinematics.robot_frames import load_link
 from heft.identify.payload.weighing.disturbances import Disturbances
 from heft.identify.payload.weighing.loaded_rows import LoadedRows
 
@@ -38,7 +39,7 @@ def weigh(
     *,
     prior: ObjectPrior | None = None,
 ) -> PayloadEstimate:
-    """What the arm carries, in the flange's frame, or in the last link's where the robot has no flange.
+    """What a robot carries, in the flange's frame, or in the last link's where the robot has no flange.
 
     result       of the bare arm, identified from the same drives
     data         of the arm with the load, moving; several are taken together
@@ -46,8 +47,10 @@ def weigh(
                  (`bodies.drive_gain`); None: as the robot's file has it
     prior        what is known of the object, in the last link's frame
     """
-    robot, n = result.robot, len(result.robot.joints)
-    spreads = robot.gain_spreads if gain_spread is None else gain_spreads(gain_spread, n)
+    robot, joints, n = result.robot, len(result.robot.joints), len(result.robot.rows)
+    of_joints = robot.gain_spreads if gain_spread is None else gain_spreads(gain_spread, joints)
+    spreads = np.concatenate([of_joints, np.zeros(n - joints)]) * robot.measured_rows
+    link, flange = load_link(robot)
     rows = LoadedRows.of(result, [data] if isinstance(data, Dataset) else list(data))
     disturbances = Disturbances.of(result, rows, gain_covariance(spreads))
     ten, x = np.zeros(10), np.zeros(n)
@@ -55,16 +58,17 @@ def weigh(
         channels = disturbances.channels(result, rows, x, ten)
         start = body_near(channels.factor.least_norm())
         unused = np.zeros(3)  # gravity is within the rows
-        fitted = fit_rows(
-            [channels], robot.links[len(robot.joints) - 1], [unused], prior or ObjectPrior(), start=start
-        )
+        fitted = fit_rows([channels], link, [unused], prior or ObjectPrior(), start=start)
         before, ten, x = ten, fitted.estimate.ten, fitted.disturbances[n : 2 * n]
         if abs(ten[0] - before[0]) <= SETTLED * ten[0]:
             break
     estimate = _with_gains(fitted, n)
-    if not spreads.any():
+    if not spreads.any() and robot.measured_rows[:joints].any():
         estimate = replace(estimate, warnings=(*estimate.warnings, _EXACT))
-    return estimate if robot.flange is None else estimate.in_frame("flange", *link_in_flange(robot))
+    if flange is None:
+        return estimate
+    rotation, position = flange[:3, :3], flange[:3, 3]
+    return estimate.in_frame("flange", rotation.T, -rotation.T @ position)
 
 
 _EXACT = (

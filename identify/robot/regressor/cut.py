@@ -67,14 +67,10 @@ class Cut:
         return tuple(f"{self.name}.{axis}" for axis in AXES)
 
     @property
-    def screws(self) -> Array:
-        """The unit screws (angular, linear) of the six rows in the link's frame, shape (6, 6)."""
-        rotation, position = self.place[:3, :3], self.place[:3, 3]
-        screws = np.zeros((6, 6))
-        screws[:3, 3:] = rotation.T
-        screws[3:, :3] = rotation.T
-        screws[3:, 3:] = np.cross(position, rotation.T)
-        return screws
+    def of_link(self) -> Array:
+        """The link's pose in the cut's frame: rotation by rows, then position [m], shape (12,)."""
+        rotation = self.place[:3, :3].T
+        return np.concatenate([rotation.ravel(), -rotation @ self.place[:3, 3]])
 
     @property
     def offsets(self) -> tuple[str, ...]:

@@ -3,13 +3,15 @@
 Sixty-four samples at a time stand side by side (LANES), so that every operation is on 64 doubles in a row.
 Each link's frame moves with velocity (omega, v) and acceleration (alpha, a), in its own coordinates; gravity
 is an acceleration of the base. With (w, l) the screw of a joint that moves the link, the link's part of that
-joint's torque (or of a wrench, where it is a unit screw of a cut: see `cut`) is
+joint's torque is
 
     m   l . a
     h   (l x alpha + omega (omega . l) - |omega|^2 l + a x w) . h
     L   w . L alpha + (w x omega) . L omega
 
-with m, h, L the link's mass, first moment and inertia about its frame. Arrays are flat and LANES is constant,
+with m, h, L the link's mass, first moment and inertia about its frame. The wrench at a cut (see `cut`) is that of the
+six unit screws along and about the axes there: (0, R' e) for a force and (R' e, R' (e x p)) for a moment, where R and p
+are the pose of the link at the cut. Arrays are flat and LANES is constant,
 so that the compiler sees that rows do not overlap.
 """
 
@@ -19,14 +21,15 @@ import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.compiled import compiled
-from heft.identify.robot.regressor.row_layout import CARRIED, FORCE_COLUMNS, GIVEN, OWN, Ints
+from heft.identify.robot.regressor.row_layout import CARRIED, FORCE_COLUMNS, OWN, Ints
 
 __all__ = ["LANES", "Chain", "Shape", "decimate", "link_motion", "link_rotation"]
 
 LANES = 64
 Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
-# pairs, starts, roots, cut_screws, terms, weights, row_starts: see `RowLayout`
-Shape = tuple[Ints, Ints, Ints, Array, Ints, Array, Ints]
+# pairs, their starts, passed, their starts, roots, cut_poses: see `RowLayout`
+Places = tuple[Ints, Ints, Ints, Ints, Ints, Array]
+Shape = tuple[Places, Ints, Array, Ints]  # and terms, weights, row_starts
 # Inlined, each into its callers: of a function that stands in several compiled modules one copy runs, and which one
 # depends on whether they come from the cache; copies may round differently.
 _compiled = compiled(fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
@@ -137,43 +140,113 @@ def _entries(body: Array, screw: Array, entries: Array) -> None:
 
 
 @_compiled
-def _force_entries(body: Array, screw: Array, entries: Array) -> None:
-    """The four entries of one link in the row of a force: `_entries` with no angular part of the screw."""
+def _force(body: Array, f: Array, entries: Array) -> None:
+    """The four entries of one link in the row of a force along f: `_entries` of the screw (0, f)."""
     for n in range(LANES):
         o0, o1, o2 = body[n], body[LANES + n], body[2 * LANES + n]
         b0, b1, b2 = body[3 * LANES + n], body[4 * LANES + n], body[5 * LANES + n]
-        l0, l1, l2 = screw[3 * LANES + n], screw[4 * LANES + n], screw[5 * LANES + n]
-        along = o0 * l0 + o1 * l1 + o2 * l2
+        f0, f1, f2 = f[n], f[LANES + n], f[2 * LANES + n]
+        along = o0 * f0 + o1 * f1 + o2 * f2
         square = o0 * o0 + o1 * o1 + o2 * o2
-        entries[n] = l0 * body[6 * LANES + n] + l1 * body[7 * LANES + n] + l2 * body[8 * LANES + n]
-        entries[LANES + n] = l1 * b2 - l2 * b1 + o0 * along - square * l0
-        entries[2 * LANES + n] = l2 * b0 - l0 * b2 + o1 * along - square * l1
-        entries[3 * LANES + n] = l0 * b1 - l1 * b0 + o2 * along - square * l2
+        entries[n] = f0 * body[6 * LANES + n] + f1 * body[7 * LANES + n] + f2 * body[8 * LANES + n]
+        entries[LANES + n] = f1 * b2 - f2 * b1 + o0 * along - square * f0
+        entries[2 * LANES + n] = f2 * b0 - f0 * b2 + o1 * along - square * f1
+        entries[3 * LANES + n] = f0 * b1 - f1 * b0 + o2 * along - square * f2
 
 
 @_compiled
-def _turn_back(place: Array, source: Array, target: Array) -> None:
-    """The linear part of a screw without an angular one, of the parent's frame in the link's frame: R' l."""
+def _moment(
+    body: Array, w: Array, ahead: Array, behind: Array, first: Array, second: Array, entries: Array
+) -> None:
+    """The ten entries of one link in the row of a moment about w, from the rows of the forces along the other axes.
+
+    `_entries` of the screw (w, R' (e x p)), whose linear part is ahead of the one and behind of the other force's.
+    """
     for n in range(LANES):
-        l0, l1, l2 = source[3 * LANES + n], source[4 * LANES + n], source[5 * LANES + n]
-        target[3 * LANES + n] = place[n] * l0 + place[3 * LANES + n] * l1 + place[6 * LANES + n] * l2
-        target[4 * LANES + n] = place[LANES + n] * l0 + place[4 * LANES + n] * l1 + place[7 * LANES + n] * l2
-        target[5 * LANES + n] = (
-            place[2 * LANES + n] * l0 + place[5 * LANES + n] * l1 + place[8 * LANES + n] * l2
+        o0, o1, o2 = body[n], body[LANES + n], body[2 * LANES + n]
+        b0, b1, b2 = body[3 * LANES + n], body[4 * LANES + n], body[5 * LANES + n]
+        a0, a1, a2 = body[6 * LANES + n], body[7 * LANES + n], body[8 * LANES + n]
+        w0, w1, w2 = w[n], w[LANES + n], w[2 * LANES + n]
+        p, q = ahead[n], behind[n]
+        c0, c1, c2 = w1 * o2 - w2 * o1, w2 * o0 - w0 * o2, w0 * o1 - w1 * o0
+        entries[n] = p * first[n] - q * second[n]
+        entries[LANES + n] = p * first[LANES + n] - q * second[LANES + n] + a1 * w2 - a2 * w1
+        entries[2 * LANES + n] = p * first[2 * LANES + n] - q * second[2 * LANES + n] + a2 * w0 - a0 * w2
+        entries[3 * LANES + n] = p * first[3 * LANES + n] - q * second[3 * LANES + n] + a0 * w1 - a1 * w0
+        entries[4 * LANES + n] = w0 * b0 + c0 * o0
+        entries[5 * LANES + n] = w0 * b1 + w1 * b0 + c0 * o1 + c1 * o0
+        entries[6 * LANES + n] = w1 * b1 + c1 * o1
+        entries[7 * LANES + n] = w0 * b2 + w2 * b0 + c0 * o2 + c2 * o0
+        entries[8 * LANES + n] = w1 * b2 + w2 * b1 + c1 * o2 + c2 * o1
+        entries[9 * LANES + n] = w2 * b2 + c2 * o2
+
+
+@_compiled
+def _wrench(body: Array, pose: Array, columns: Ints, rows: Array) -> None:
+    """Entries of one link in the six rows of the wrench at a cut, where the link has this `pose` (12 LANES).
+
+    columns   the first one in each row
+    """
+    for k in range(3):
+        force = rows[columns[k] * LANES : (columns[k] + FORCE_COLUMNS) * LANES]
+        _force(body, pose[3 * k * LANES : 3 * (k + 1) * LANES], force)
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        _moment(
+            body,
+            pose[3 * k * LANES : 3 * (k + 1) * LANES],
+            pose[(9 + i) * LANES : (10 + i) * LANES],
+            pose[(9 + j) * LANES : (10 + j) * LANES],
+            rows[columns[j] * LANES : (columns[j] + FORCE_COLUMNS) * LANES],
+            rows[columns[i] * LANES : (columns[i] + FORCE_COLUMNS) * LANES],
+            rows[columns[3 + k] * LANES : (columns[3 + k] + 10) * LANES],
         )
 
 
 @_compiled
 def _spread(values: Array, target: Array) -> None:
-    """Six numbers, each in all lanes of its row."""
-    for r in range(6):
+    """Numbers, each in all lanes of its row."""
+    for r in range(len(values)):
         target[r * LANES : (r + 1) * LANES] = values[r]
 
 
 @_compiled
-def _root(
-    base: Array, roots: Ints, cut_screws: Array, motion: Array, body: Array, screw: Array, rows: Array
-) -> None:
+def _turn(place: Array, source: Array, target: Array) -> None:
+    """The rotation in `source`, then that of a pose: products of 3 x 3 matrices by rows."""
+    for n in range(LANES):
+        r0, r1, r2 = place[n], place[LANES + n], place[2 * LANES + n]
+        r3, r4, r5 = place[3 * LANES + n], place[4 * LANES + n], place[5 * LANES + n]
+        r6, r7, r8 = place[6 * LANES + n], place[7 * LANES + n], place[8 * LANES + n]
+        s0, s1, s2 = source[n], source[LANES + n], source[2 * LANES + n]
+        target[n] = s0 * r0 + s1 * r3 + s2 * r6
+        target[LANES + n] = s0 * r1 + s1 * r4 + s2 * r7
+        target[2 * LANES + n] = s0 * r2 + s1 * r5 + s2 * r8
+        s0, s1, s2 = source[3 * LANES + n], source[4 * LANES + n], source[5 * LANES + n]
+        target[3 * LANES + n] = s0 * r0 + s1 * r3 + s2 * r6
+        target[4 * LANES + n] = s0 * r1 + s1 * r4 + s2 * r7
+        target[5 * LANES + n] = s0 * r2 + s1 * r5 + s2 * r8
+        s0, s1, s2 = source[6 * LANES + n], source[7 * LANES + n], source[8 * LANES + n]
+        target[6 * LANES + n] = s0 * r0 + s1 * r3 + s2 * r6
+        target[7 * LANES + n] = s0 * r1 + s1 * r4 + s2 * r7
+        target[8 * LANES + n] = s0 * r2 + s1 * r5 + s2 * r8
+
+
+@_compiled
+def _move(place: Array, source: Array, target: Array) -> None:
+    """The pose in `source`, then a pose: `_turn`, and R p + q of its position."""
+    _turn(place, source, target)
+    for n in range(LANES):
+        p0, p1, p2 = place[9 * LANES + n], place[10 * LANES + n], place[11 * LANES + n]
+        r0, r1, r2 = source[n], source[LANES + n], source[2 * LANES + n]
+        r3, r4, r5 = source[3 * LANES + n], source[4 * LANES + n], source[5 * LANES + n]
+        r6, r7, r8 = source[6 * LANES + n], source[7 * LANES + n], source[8 * LANES + n]
+        target[9 * LANES + n] = source[9 * LANES + n] + r0 * p0 + r1 * p1 + r2 * p2
+        target[10 * LANES + n] = source[10 * LANES + n] + r3 * p0 + r4 * p1 + r5 * p2
+        target[11 * LANES + n] = source[11 * LANES + n] + r6 * p0 + r7 * p1 + r8 * p2
+
+
+@_compiled
+def _root(base: Array, roots: Ints, cut_poses: Array, motion: Array, pose: Array, rows: Array) -> None:
     """Entries of a free root, whose motion `base` (9 LANES) is given: omega, alpha, acceleration less gravity.
 
     Its velocity is taken out: seen from a frame that moves along with it, nothing else changes.
@@ -181,13 +254,9 @@ def _root(
     motion[: 3 * LANES] = base[: 3 * LANES]
     motion[3 * LANES : 6 * LANES] = 0.0
     motion[6 * LANES :] = base[3 * LANES :]
-    body[:] = base
     for k in range(len(roots)):
-        _spread(cut_screws[roots[k, 0]], screw)
-        if roots[k, 0] % 6 < 3:
-            _force_entries(body, screw, rows[roots[k, 1] * LANES : (roots[k, 1] + FORCE_COLUMNS) * LANES])
-        else:
-            _entries(body, screw, rows[roots[k, 1] * LANES : (roots[k, 1] + 10) * LANES])
+        _spread(cut_poses[roots[k, 0]], pose)
+        _wrench(base, pose, roots[k, 1:], rows)
 
 
 @_compiled
@@ -195,14 +264,12 @@ def _lanes(
     inputs: Array,
     base: Array,
     tree: Chain,
-    pairs: Ints,
-    starts: Ints,
-    roots: Ints,
-    cut_screws: Array,
+    places: Places,
     place: Array,
     motion: Array,
     body: Array,
     screw: Array,
+    pose: Array,
     rows: Array,
 ) -> None:
     """Link entries of LANES samples into `rows`; `inputs` (4, n LANES) are c, s, dq, ddq, joint by joint.
@@ -210,10 +277,11 @@ def _lanes(
     `base` is the motion of a free root, or empty.
     """
     parents, coefficients, screws, gravity = tree
+    pairs, starts, passed, firsts, roots, cut_poses = places
     root = np.zeros(12 * LANES if len(base) else 0)
-    given = np.zeros(6 * LANES)
+    given = np.zeros(12 * LANES)
     if len(base):
-        _root(base, roots, cut_screws, root, body, given, rows)
+        _root(base, roots, cut_poses, root, given, rows)
     for i in range(len(parents)):
         lane = slice(i * LANES, (i + 1) * LANES)
         here = motion[i * 12 * LANES : (i + 1) * 12 * LANES]
@@ -229,24 +297,26 @@ def _lanes(
             _carry(place, there[6 * LANES :], here[6 * LANES :])
         _joint(screws[i], inputs[2, lane], inputs[3, lane], here)
         _body(here, body)
+        for k in range(firsts[i], firsts[i + 1]):
+            at_cut = pose[k * 12 * LANES : (k + 1) * 12 * LANES]
+            kind, source = passed[k, 0], passed[k, 1]
+            if kind == OWN:
+                _spread(cut_poses[source], at_cut)
+            elif kind == CARRIED:
+                _move(place, pose[source * 12 * LANES : (source + 1) * 12 * LANES], at_cut)
+            else:
+                _spread(cut_poses[source], given)
+                _move(place, given, at_cut)
+            if passed[k, 2] >= 0:
+                _wrench(body, at_cut, passed[k, 2:], rows)
         for k in range(starts[i], starts[i + 1]):
             own = screw[k * 6 * LANES : (k + 1) * 6 * LANES]
-            kind, source, column, force = pairs[k]
-            if kind == OWN:
+            source, column = pairs[k]
+            if source < 0:
                 _spread(screws[i], own)
-            elif kind == CARRIED and force:
-                _turn_back(place, screw[source * 6 * LANES : (source + 1) * 6 * LANES], own)
-            elif kind == CARRIED:
-                _carry(place, screw[source * 6 * LANES : (source + 1) * 6 * LANES], own)
-            elif kind == GIVEN:
-                _spread(cut_screws[source], own)
             else:
-                _spread(cut_screws[source], given)
-                _carry(place, given, own)
-            if column >= 0 and force:
-                _force_entries(body, own, rows[column * LANES : (column + FORCE_COLUMNS) * LANES])
-            elif column >= 0:
-                _entries(body, own, rows[column * LANES : (column + 10) * LANES])
+                _carry(place, screw[source * 6 * LANES : (source + 1) * 6 * LANES], own)
+            _entries(body, own, rows[column * LANES : (column + 10) * LANES])
 
 
 @_compiled
@@ -317,19 +387,6 @@ def link_motion(c: Array, s: Array, dq: Array, ddq: Array, tree: Chain, path: In
 
 
 @_compiled
-def _turn(place: Array, source: Array, target: Array) -> None:
-    """The rotation in `source`, then that of a pose: products of 3 x 3 matrices by rows."""
-    for i in range(3):
-        for j in range(3):
-            for n in range(LANES):
-                target[(3 * i + j) * LANES + n] = (
-                    source[3 * i * LANES + n] * place[j * LANES + n]
-                    + source[(3 * i + 1) * LANES + n] * place[(3 + j) * LANES + n]
-                    + source[(3 * i + 2) * LANES + n] * place[(6 + j) * LANES + n]
-                )
-
-
-@_compiled
 def link_rotation(c: Array, s: Array, coefficients: Array, path: Ints, out: Array) -> None:
     """Rotation of a link to the base's frame at T samples, by rows: out (9, T). `path` as in `link_motion`."""
     inputs = np.zeros((2, c.shape[0] * LANES))
@@ -353,24 +410,37 @@ def link_rotation(c: Array, s: Array, coefficients: Array, path: Ints, out: Arra
 
 @_compiled
 def _filter(window: Array, outputs: int, rows: Array, out: Array) -> None:
-    """out[k, column] += window[k] . rows[column], both LANES long; four k at a time, which share what they read."""
-    for column in range(out.shape[1]):
-        y = rows[column * LANES : (column + 1) * LANES]
-        whole = outputs // 4 * 4
+    """out[k, column] += window[k] . rows[column], both LANES long.
+
+    Four k of two columns at a time, which share what they read; what is left over one by one.
+    """
+    whole, even = outputs // 4 * 4, out.shape[1] // 2 * 2
+    for column in range(0, even, 2):
+        y, z = rows[column * LANES : (column + 1) * LANES], rows[(column + 1) * LANES : (column + 2) * LANES]
         for k in range(0, whole, 4):
             h0, h1 = window[k * LANES : (k + 1) * LANES], window[(k + 1) * LANES : (k + 2) * LANES]
             h2, h3 = window[(k + 2) * LANES : (k + 3) * LANES], window[(k + 3) * LANES : (k + 4) * LANES]
-            sum0, sum1, sum2, sum3 = 0.0, 0.0, 0.0, 0.0
+            y0, y1, y2, y3, z0, z1, z2, z3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             for i in range(LANES):
-                sum0 += h0[i] * y[i]
-                sum1 += h1[i] * y[i]
-                sum2 += h2[i] * y[i]
-                sum3 += h3[i] * y[i]
-            out[k, column] += sum0
-            out[k + 1, column] += sum1
-            out[k + 2, column] += sum2
-            out[k + 3, column] += sum3
-        for k in range(whole, outputs):
+                y0 += h0[i] * y[i]
+                y1 += h1[i] * y[i]
+                y2 += h2[i] * y[i]
+                y3 += h3[i] * y[i]
+                z0 += h0[i] * z[i]
+                z1 += h1[i] * z[i]
+                z2 += h2[i] * z[i]
+                z3 += h3[i] * z[i]
+            out[k, column] += y0
+            out[k + 1, column] += y1
+            out[k + 2, column] += y2
+            out[k + 3, column] += y3
+            out[k, column + 1] += z0
+            out[k + 1, column + 1] += z1
+            out[k + 2, column + 1] += z2
+            out[k + 3, column + 1] += z3
+    for column in range(out.shape[1]):
+        y = rows[column * LANES : (column + 1) * LANES]
+        for k in range(whole if column < even else 0, outputs):
             h = window[k * LANES : (k + 1) * LANES]
             total = 0.0
             for i in range(LANES):
@@ -410,11 +480,12 @@ def decimate(
     nothing, so that consecutive stretches of a recording can be added one after the other. `base` (9, T) is the
     motion of a free root, (0, T) where the base is fixed; `measured` (rows, T) what the rows are to explain.
     """
-    pairs, starts, roots, cut_screws, terms, weights, row_starts = layout
+    places, terms, weights, row_starts = layout
     n, length, width = len(tree[0]), dq.shape[1], out.shape[1]  # links, and parts of them that nothing moves
     inputs, root = np.zeros((4, n * LANES)), np.zeros(base.shape[0] * LANES)
     place, motion, body = np.zeros(12 * LANES), np.zeros(n * 12 * LANES), np.zeros(9 * LANES)
-    screw, rows = np.zeros(len(pairs) * 6 * LANES), np.zeros(width * LANES)
+    screw, pose = np.zeros(len(places[0]) * 6 * LANES), np.zeros(len(places[2]) * 12 * LANES)
+    rows = np.zeros(width * LANES)
     window = np.zeros(((LANES + len(taps)) // step + 2) * LANES)
     for first in range(0, length, LANES):
         count = min(LANES, length - first)
@@ -427,7 +498,7 @@ def decimate(
         _fill(dq, first, count, inputs[2])
         _fill(ddq, first, count, inputs[3])
         _fill(base, first, count, root)
-        _lanes(inputs, root, tree, pairs, starts, roots, cut_screws, place, motion, body, screw, rows)
+        _lanes(inputs, root, tree, places, place, motion, body, screw, pose, rows)
         _drive_entries(signals, first, count, terms, weights, row_starts, prior, rows)
         for j in range(len(row_starts) - 1):
             column = row_starts[j + 1] - 1

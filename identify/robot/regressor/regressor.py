@@ -213,7 +213,7 @@ class Regressor:
     @cached_property
     def _fixed(self) -> tuple[Chain, Shape, Array]:
         tree, layout = self.tree, self.layout
-        pairs, starts = layout.pairs
+        places = (*layout.pairs, *layout.passed, layout.roots, layout.cut_poses)
         terms, weights = layout.terms
         load = np.zeros(len(self.names) + 1)
         bodies = 10 * len(self.links)
@@ -230,7 +230,7 @@ class Regressor:
         )
         return (
             chain,
-            (pairs, starts, layout.roots, layout.cut_screws, terms, weights, layout.row_starts),
+            (places, terms, weights, layout.row_starts),
             load[layout.parameters],
         )
 

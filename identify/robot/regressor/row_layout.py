@@ -18,7 +18,7 @@ __all__ = ["RowLayout"]
 
 Ints = NDArray[np.int64]
 FORCE_COLUMNS = 4
-OWN, CARRIED, GIVEN, FROM_BASE = range(4)  # where a pair's screw comes from, see `pairs`
+OWN, CARRIED, FROM_BASE = range(3)  # where the pose at a cut comes from, see `passed`
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,37 +136,52 @@ class RowLayout:
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
-        """(frame, row that it is part of), frame by frame from the base outwards, and the frames' first pairs.
+        """(frame, joint that moves it), frame by frame from the base outwards, and the frames' first pairs.
 
-        Pair columns: kind, source, first column of the frame's body in the row (-1: only passed on), and whether the
-        row is a force. The screw is the
-        link's joint's (OWN), that of pair `source` of the parent frame (CARRIED), the cut's screw `source` (GIVEN), or
-        that one carried from the base (FROM_BASE). Shapes (P, 4), (frames + 1,).
+        Pair columns: the pair of the parent frame that has the joint's screw (-1: the joint is the frame's own), and
+        the first column of the frame's body in the joint's row. Shapes (P, 2), (frames + 1,).
         """
-        pairs: list[tuple[int, int, int, bool]] = []
+        pairs: list[tuple[int, int]] = []
+        place: dict[tuple[int, int], int] = {}
+        starts = [0]
+        for i in range(len(self._parents)):
+            for j in self._support(i) if self.torques_measured else ():
+                place[i, j] = len(pairs)
+                pairs.append((place.get((self._parents[i], j), -1), self._column(i, j)))
+            starts.append(len(pairs))
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(starts, dtype=np.int64)
+
+    @cached_property
+    def passed(self) -> tuple[Ints, Ints]:
+        """(frame, cut whose frame is on its way or before it), frame by frame, and the frames' first ones.
+
+        Columns: kind, source, first columns of the frame's body in the cut's six rows (-1: not beyond). The frame's
+        pose at the cut is number `source` of `cut_poses` (OWN), the parent frame's there in `source` and its own in
+        the parent (CARRIED), or `cut_poses` and its own in the base (FROM_BASE).
+        Shapes (P, 8), (frames + 1,).
+        """
+        passed: list[tuple[int, ...]] = []
         place: dict[tuple[int, int], int] = {}
         starts, n = [0], len(self.tree)
-        for i in range(n + len(self.parts)):
-            parent = int(self.tree.parents[i]) if i < n else self.parts[i - n].link
-            for j in self._support(i) if self.torques_measured else ():
-                kind, source = (CARRIED, place[parent, j]) if (parent, j) in place else (OWN, -1)
-                place[i, j] = len(pairs)
-                pairs.append((kind, source, self._column(i, j), False))
+        for i in range(len(self._parents)):
             for k, cut in enumerate(self.cuts):
                 if cut.link >= 0 and cut.link not in self._support(i):
                     continue
-                for r in range(6):
-                    row, constant = n + 6 * k + r, 6 * k + r
-                    if cut.link == i:
-                        kind, source = GIVEN, constant
-                    elif (parent, row) in place:
-                        kind, source = CARRIED, place[parent, row]
-                    else:
-                        kind, source = FROM_BASE, constant
-                    place[i, row] = len(pairs)
-                    pairs.append((kind, source, self._column(i, row), r < 3))
-            starts.append(len(pairs))
-        return np.array(pairs, dtype=np.int64).reshape(-1, 4), np.array(starts, dtype=np.int64)
+                if cut.link == i:
+                    kind, source = OWN, k
+                elif (self._parents[i], k) in place:
+                    kind, source = CARRIED, place[self._parents[i], k]
+                else:
+                    kind, source = FROM_BASE, k
+                place[i, k] = len(passed)
+                passed.append((kind, source, *(self._column(i, n + 6 * k + r) for r in range(6))))
+            starts.append(len(passed))
+        return np.array(passed, dtype=np.int64).reshape(-1, 8), np.array(starts, dtype=np.int64)
+
+    @cached_property
+    def _parents(self) -> tuple[int, ...]:
+        """The parent of each frame of the kernel; -1: the base."""
+        return (*self.tree.parents.tolist(), *(part.link for part in self.parts))
 
     def _column(self, frame: int, row: int) -> int:
         """First column in a row of the body that moves with a frame; -1 where it is not beyond."""
@@ -178,20 +193,19 @@ class RowLayout:
 
     @cached_property
     def roots(self) -> Ints:
-        """Rows of cuts at the base that a free root is part of: (screw, first column), shape (K, 2)."""
+        """Cuts at the base that a free root is part of: the cut, and first columns in its six rows, shape (K, 7)."""
         n, root = len(self.tree), len(self.tree)
         found = [
-            (6 * k + r, self._column(-1, n + 6 * k + r))
+            (k, *(self._column(-1, n + 6 * k + r) for r in range(6)))
             for k, cut in enumerate(self.cuts)
             if self.tree.free and cut.link < 0 and root in cut.bodies
-            for r in range(6)
         ]
-        return np.array(found, dtype=np.int64).reshape(-1, 2)
+        return np.array(found, dtype=np.int64).reshape(-1, 7)
 
     @cached_property
-    def cut_screws(self) -> Array:
-        """The screws of all cuts' rows, shape (6 cuts, 6)."""
-        return frozen(np.concatenate([np.zeros((0, 6)), *(cut.screws for cut in self.cuts)]))
+    def cut_poses(self) -> Array:
+        """The pose of each cut's link (or of the base) at the cut: rotation by rows, position; shape (cuts, 12)."""
+        return frozen(np.array([cut.of_link for cut in self.cuts]).reshape(-1, 12))
 
     @cached_property
     def terms(self) -> tuple[Ints, Array]:
