@@ -21,6 +21,7 @@ __all__ = [
     "computed",
     "defect",
     "late",
+    "least_squares",
     "rows",
     "scaled",
     "stamped",
@@ -107,3 +108,14 @@ def computed(log: Log, robot: Robot, gravity: bool = True) -> tuple[Array, Array
     rigid[10 * len(robot.links) :] = 0.0
     arm = robot if gravity else replace(robot, tree=replace(robot.tree, gravity=np.zeros(3)))
     return smooth, dq, ddq, arm.torque(smooth, dq, ddq, rigid)
+
+
+def least_squares(log: Log, robot: Robot) -> Array:
+    """Parameters of the healthy log by least squares, the smallest of those that fit, shape (p,)."""
+    q, dq, ddq, _ = computed(log, robot)
+    tau = log.tables["tau"]
+    at = np.searchsorted(tau.t, log.tables["q"].t).clip(0, len(tau.t) - 1)
+    each = max(1, len(q) // 4000)
+    rows = robot.regressor.dense(q[::each], dq[::each], ddq[::each])
+    right = tau.values[at[::each]]
+    return np.asarray(np.linalg.lstsq(rows.reshape(-1, rows.shape[2]), right.reshape(-1), rcond=1e-9)[0])

@@ -5,22 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from log_defect import Array, Case, computed, defect
+from log_defect import Array, Case, computed, defect, least_squares
 
 from heft.identify import Robot
 from heft.identify.diagnosis.log import Log
 
 
 def _moved(log: Log, robot: Robot, q: Array, t: Array, rng: np.random.Generator) -> Log:
-    """Other motion of the same arm: torques of its file, with friction and the log's noise."""
+    """Other motion of the same arm: torques of its file, with the friction and the noise of the log."""
     dq = np.gradient(q, t, axis=0)
     ddq = np.gradient(dq, t, axis=0)
-    assert robot.prior is not None
-    tau = robot.torque(q, dq, ddq, robot.prior)
+    tau = robot.torque(q, dq, ddq, _rubbing(log, robot))
     size = 0.02 * log.tables["tau"].values.std(axis=0)
     tau = tau + size * rng.standard_normal(tau.shape)
     fine = q + 1e-5 * rng.standard_normal(q.shape)
     return Log.of_arrays(t, fine, tau, dq + 1e-3 * rng.standard_normal(dq.shape), joints=log.joints)
+
+
+def _rubbing(log: Log, robot: Robot) -> Array:
+    """Parameters of the file, with friction as least squares of the healthy log have it: files seldom tell it."""
+    assert robot.prior is not None
+    values, fitted = robot.prior.copy(), least_squares(log, robot)
+    for i, name in enumerate(robot.parameter_names):
+        if i >= 10 * len(robot.links) and not name.endswith(".drive_inertia"):
+            values[i] = fitted[i]
+    return values
 
 
 @defect("an axis that does not move", "unexcited_axis", joint=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from log_defect import Array, Case, column, computed, defect
+from log_defect import Array, Case, column, computed, defect, least_squares
 from scipy.signal import butter, lfilter
 
 from heft.identify import Robot
@@ -106,15 +106,8 @@ def _contact(log: Log, robot: Robot, s: int, rng: np.random.Generator) -> Case:
 
 
 def _coulomb(log: Log, robot: Robot) -> Array:
-    """Coulomb friction of each joint [N m], by least squares of the healthy log: files seldom tell it."""
-    q, dq, ddq, _ = computed(log, robot)
-    tau = log.tables["tau"]
-    at = np.searchsorted(tau.t, log.tables["q"].t).clip(0, len(tau.t) - 1)
-    each = max(1, len(q) // 4000)
-    rows = robot.regressor.dense(q[::each], dq[::each], ddq[::each])
-    right = tau.values[at[::each]]
-    x = np.linalg.lstsq(rows.reshape(-1, rows.shape[2]), right.reshape(-1), rcond=1e-9)[0]
-    known = dict(zip(robot.parameter_names, x, strict=True))
+    """Coulomb friction of each joint [N m]."""
+    known = dict(zip(robot.parameter_names, least_squares(log, robot), strict=True))
     return np.array([abs(known.get(f"{joint}.coulomb", 0.0)) for joint in robot.joints])
 
 

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from heft.daq.importing.stated_length import StatedLength
 
-__all__ = ["HEAD_ROWS", "Batch", "Column", "DroppedRow", "Source", "Table"]
+__all__ = ["HEAD_ROWS", "NO_TIME", "Batch", "Column", "DroppedRow", "Source", "Table"]
 
 #: Rows that a column's meaning is guessed from: half a minute at 1 kHz.
 HEAD_ROWS = 1 << 15
+#: A time in nanoseconds that is missing.
+NO_TIME = np.int64(-(1 << 63))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heft.daq.errors import ConfigError, ImportFileError
 from heft.daq.importing.import_map import ImportMap
-from heft.daq.importing.table import Batch, Column, Table
+from heft.daq.importing.table import NO_TIME, Batch, Column, Table
 from heft.daq.importing.units import to_si
 
 __all__ = ["HOST_START_NS", "Stamped", "TimeAxis"]
@@ -66,7 +66,7 @@ class TimeAxis:
         if self._map.rate_hz is not None:
             return self._map.rate_hz
         ns = self._file_ns(table.head)[0]
-        steps = np.diff(ns[ns != _NO_TIME])
+        steps = np.diff(ns[ns != NO_TIME])
         steps = steps[steps > 0]
         if not len(steps):
             raise ImportFileError(
@@ -80,7 +80,7 @@ class TimeAxis:
     def stamp(self, batch: Batch) -> Stamped:
         """Times of a batch's rows; those without one are left out."""
         file_ns, device_ns = self._file_ns(batch)
-        rows = np.flatnonzero(file_ns != _NO_TIME)
+        rows = np.flatnonzero(file_ns != NO_TIME)
         if not len(rows):
             return Stamped(rows, file_ns[rows], None)
         if batch.run not in self._shift:
@@ -124,7 +124,7 @@ class TimeAxis:
         firsts = []
         for table in tables:
             ns = self._file_ns(table.head)[0]
-            ns = ns[ns != _NO_TIME]
+            ns = ns[ns != NO_TIME]
             if len(ns):
                 firsts.append(int(ns[0]))
         if not firsts:
@@ -157,18 +157,16 @@ class TimeAxis:
         raise ConfigError(f"time.column: no column {name!r}; there are: {known[:400]}")
 
 
-_NO_TIME = np.int64(-(1 << 63))
-
-
 def _ns(values: NDArray[Any], unit: str) -> NDArray[np.int64]:
-    """Whole nanoseconds of times in a unit; `_NO_TIME` where there is none."""
+    """Whole nanoseconds of times in a unit; `NO_TIME` where there is none."""
     factor = to_si("time", unit)[0] * 1e9
     if values.dtype.kind in "iu":
-        return values.astype(np.int64) * np.int64(round(factor))
+        whole = values.astype(np.int64)
+        return np.where(whole == NO_TIME, NO_TIME, whole * np.int64(round(factor)))
     wide = values.astype(np.float64) * factor
     good = np.isfinite(wide) & (np.abs(wide) < 9e18)
     if good.all():
         return np.rint(wide).astype(np.int64)
     return np.where(good, np.rint(np.where(good, wide, 0.0)), 0.0).astype(np.int64) + np.where(
-        good, 0, _NO_TIME
+        good, 0, NO_TIME
     )

@@ -86,5 +86,5 @@ def require(mapped: Mapping[str, Any], where: str, notes: Sequence[str]) -> None
         told = f" ({'; '.join(notes[:3])})" if notes else ""
         raise ImportFileError(
             f"{where}: which column is {' and which is '.join(lacking)} cannot be told{told}; "
-            "say so in a map (--map MAP.yaml)"
+            f"say so in a map (--map MAP.yaml){', or give --rate HZ' if lacking[0] == 'time' else ''}"
         )

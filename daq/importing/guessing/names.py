@@ -52,6 +52,7 @@ MODEL = _words(
 DERIVED = _words("err error errors residual residuals diff rel delta ext external dtau std var cov limit")
 MEASURED = _words("measured meas msr actual act mes real raw ist")
 MOTOR = _words("motor motors mot actuator rotor")
+BESIDE_I = MEASURED | MOTOR | _words("i q a ma axis joint")  # of a current: i_meas, i_q_1
 HOST = _words("host recv received receive pc log logged wall system arrival")
 UNITS = _words(
     "rad deg rpm nm ma ms us ns mm degs rads nsec usec msec sec secs seconds degrees radians mrad dps"
@@ -114,11 +115,11 @@ def _quantity(words: tuple[str, ...]) -> str:
         return "acceleration"
     if "dot" in words or "qdot" in joined:
         return "velocity"
+    if words[:1] == ("i",) and len(words) > 1 and all(word.isdigit() or word in BESIDE_I for word in words):
+        return "current"
     for quantity, known in QUANTITIES:
         if set(words) & known:
             return quantity
-    if words and words[0] == "i" and all(word.isdigit() for word in words[1:]) and len(words) > 1:
-        return "current"
     if words and words[0] == "v" and all(word.isdigit() for word in words[1:]) and len(words) > 1:
         return "velocity"
     return ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["NUMBER", "Dialect", "dialect_of", "is_comment", "is_time", "is_whole"]
+from heft.daq.importing.readers.clock_texts import is_clock_text
+
+__all__ = ["NUMBER", "Dialect", "dialect_of", "is_comment", "is_whole"]
 
 COMMENTS = ("#", "%", "//", "!")
 SEPARATORS = (";", "\t", "|", ",", " ")
@@ -16,7 +18,6 @@ NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 MISSING = ("", "nan", "na", "n/a", "null", "none", "inf", "-inf", "+inf", "-nan", "-")
 _NUMBER = re.compile(NUMBER)
 _COMMA_NUMBER = re.compile(NUMBER.replace(r"\.", ","))
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Dialect:
     names        of the columns
     units        of the columns as a line of the file states them, or ""
     comments     lines of free text before the numbers
-    texts        places of columns that hold no numbers; `times` of those that hold dates
+    texts        by place of the columns that hold no numbers: what the first of their cells is that is none
+    times        places of columns that hold dates or times of day
     """
 
     separator: str
@@ -38,14 +40,9 @@ class Dialect:
     names: tuple[str, ...]
     units: tuple[str, ...]
     comments: tuple[str, ...]
-    texts: frozenset[int]
+    texts: Mapping[int, str]
     times: frozenset[int]
     named: bool
-
-
-def is_time(cell: str) -> bool:
-    """Whether a cell is a date with a time of day."""
-    return _TIME.fullmatch(cell.strip()) is not None
 
 
 def dialect_of(text: str) -> Dialect | None:
@@ -73,13 +70,15 @@ def dialect_of(text: str) -> Dialect | None:
     names, units, named = _names(lines[:first], separator, width)
     rows = [_cells(line, separator) for number, line in plain if number >= first][:LOOKED_AT]
     rows = [row for row in rows if len(row) == width]
-    texts, times = set(), set()
+    texts: dict[int, str] = {}
+    times = set()
     for k in range(width):
         cells = [row[k] for row in rows]
-        if sum(map(is_time, cells)) > len(cells) / 2:
+        words = [cell for cell in cells if not _is_number(cell, decimal)]
+        if sum(map(is_clock_text, cells)) > len(cells) / 2:
             times.add(k)
-        elif sum(_is_number(cell, decimal) for cell in cells) <= len(cells) / 2:
-            texts.add(k)
+        elif len(words) >= len(cells) / 2:
+            texts[k] = words[0]
     return Dialect(
         separator,
         decimal,
@@ -87,7 +86,7 @@ def dialect_of(text: str) -> Dialect | None:
         names,
         units,
         tuple(line.strip() for line in lines[:first]),
-        frozenset(texts),
+        texts,
         frozenset(times),
         named,
     )
@@ -127,7 +126,7 @@ def _cells(line: str, separator: str) -> list[str]:
 def _is_number(cell: str, decimal: str) -> bool:
     cell = cell.strip().strip('"')
     pattern = _COMMA_NUMBER if decimal == "," else _NUMBER
-    return pattern.fullmatch(cell) is not None or cell.lower() in MISSING or is_time(cell)
+    return pattern.fullmatch(cell) is not None or cell.lower() in MISSING or is_clock_text(cell)
 
 
 def _is_row(cells: Sequence[str], width: int, decimal: str) -> bool:
@@ -137,7 +136,9 @@ def _is_row(cells: Sequence[str], width: int, decimal: str) -> bool:
         len(cells) == width
         and any(cells)
         and good >= max(1, 0.6 * width)
-        and any(_NUMBER.match(cell) or _COMMA_NUMBER.match(cell) or is_time(cell) for cell in cells if cell)
+        and any(
+            _NUMBER.match(cell) or _COMMA_NUMBER.match(cell) or is_clock_text(cell) for cell in cells if cell
+        )
     )
 
 
@@ -173,13 +174,17 @@ def _names(
         units, found = [cell.strip("[]() ") for cell in found[0]], found[1:]
     named = bool(found)
     names = found[0] if found else [""] * width
-    seen: Counter[str] = Counter()
-    unique = []
-    for k, name in enumerate(names):
-        name = name.strip().strip('"').strip() or f"column{k + 1}"
+    names = [name.strip().strip('"').strip() or f"column{k + 1}" for k, name in enumerate(names)]
+    return _told_apart(names), tuple(units), named
+
+
+def _told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that are all different: those that several columns have are numbered, `q#1`, `q#2`."""
+    alike, seen, unique = Counter(names), Counter[str](), list[str]()
+    for name in names:
         seen[name] += 1
-        unique.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return tuple(unique), tuple(units), named
+        unique.append(name if alike[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(unique)
 
 
 def _all_units(cells: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.readers.clock_texts import nanoseconds_of
 from heft.daq.importing.readers.csv_dialect import MISSING, NUMBER, Dialect, dialect_of, is_comment, is_whole
 from heft.daq.importing.stated_length import StatedLength
-from heft.daq.importing.table import HEAD_ROWS, Batch, Column, Source, Table
+from heft.daq.importing.table import HEAD_ROWS, NO_TIME, Batch, Column, Source, Table
 
 __all__ = ["CsvSource"]
 
@@ -50,9 +52,9 @@ class CsvSource(Source):
             raise ImportFileError(
                 f"{path}: {len(d.names)} columns, at most {MOST_COLUMNS}; is it a table of samples?"
             )
-        self.oddities += [f"{d.names[k]} holds words, not numbers" for k in sorted(d.texts)]
+        self.oddities += [f"{d.names[k]} holds {cell[:30]!r}, not numbers" for k, cell in d.texts.items()]
         columns = tuple(
-            Column(name, name, unit="" if k in d.times else d.units[k])
+            Column(name, name, unit="ns" if k in d.times else d.units[k])
             for k, name in enumerate(d.names)
             if k not in d.texts
         )
@@ -77,13 +79,16 @@ class CsvSource(Source):
             )
 
     def _sniff(self, head: bytes) -> Dialect:
-        if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise ImportFileError(f"{self.path}: text in UTF-16; save it as UTF-8")
+        self._wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        if self._wide:
+            head = head.decode("utf-16", "replace").encode()
         if b"\0" in head:
             raise ImportFileError(
                 f"{self.path}: binary data, no table of numbers as text; is its name right?"
             )
-        whole = head if len(head) < SNIFFED else head[: head.rfind(b"\n") + 1]
+        cut = len(head) >= SNIFFED // 2
+        head = head.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        whole = head[: head.rfind(b"\n") + 1] if cut else head
         if not whole:
             raise ImportFileError(
                 f"{self.path}: a line of more than {SNIFFED} bytes; is it a table of samples?"
@@ -92,7 +97,7 @@ class CsvSource(Source):
             text = whole.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = whole.decode("latin-1")
-        dialect = dialect_of(text.replace("\r\n", "\n").replace("\r", "\n"))
+        dialect = dialect_of(text)
         if dialect is None:
             raise ImportFileError(
                 f"{self.path}: no rows of numbers in its first {len(whole)} bytes; give a table with one row per sample"
@@ -138,24 +143,40 @@ class CsvSource(Source):
 
     def _pieces(self) -> Iterator[bytes]:
         """Whole lines, some megabytes at a time, without those before the first row; last what ends in mid-line."""
+        rest, skip = b"", self._dialect.skip
+        for data in self._decoded():
+            data = rest + data
+            end = data.rfind(b"\n") + 1
+            if not end and len(data) > LONGEST_LINE:
+                raise ImportFileError(
+                    f"{self.path}: a line of more than {LONGEST_LINE} bytes; is it a table of samples?"
+                )
+            rest, start = data[end:], 0
+            while skip and start < end:
+                start, skip = data.index(b"\n", start) + 1, skip - 1
+            if start < end:
+                yield data[start:end]
+        if rest.strip():
+            yield rest
+
+    def _decoded(self) -> Iterator[bytes]:
+        """The file in pieces, its lines ended by `\\n`; UTF-16 as UTF-8."""
+        wide = codecs.getincrementaldecoder("utf-16")("replace") if self._wide else None
+        held = b""  # an end of line that may go on in the next piece
         with self.path.open("rb") as file:
-            for _ in range(self._dialect.skip):
-                file.readline(LONGEST_LINE)
-            rest = b""
+            if not self._wide and file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+                file.seek(0)
             while data := file.read(PIECE):
+                if wide is not None:
+                    data = wide.decode(data).encode()
+                data, held = held + data, b""
                 if b"\r" in data:
+                    if data.endswith(b"\r"):
+                        data, held = data[:-1], b"\r"
                     data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-                data = rest + data
-                end = data.rfind(b"\n") + 1
-                if not end and len(data) > LONGEST_LINE:
-                    raise ImportFileError(
-                        f"{self.path}: a line of more than {LONGEST_LINE} bytes; is it a table of samples?"
-                    )
-                rest = data[end:]
-                if end:
-                    yield data[:end]
-            if rest.strip():
-                yield rest
+                yield data
+        if held:
+            yield b"\n"
 
     def _parse(self, piece: bytes, names: list[str], line: int, row: int) -> tuple[Batch, int]:
         """The rows of a piece, and how many of it are broken."""
@@ -191,22 +212,21 @@ class CsvSource(Source):
         for number, why in bad:
             self.drop(line + number - 1, why)
         if texts:
-            arrays, good = self._from_texts(table, names)
-            for k in np.flatnonzero(~good):
-                self.drop(line + int(places[k]), "words where numbers should be")
+            arrays, wrong = self._from_texts(table, names)
+            good = np.ones(table.num_rows, bool)
+            good[list(wrong)] = False
+            for k, cell in sorted(wrong.items()):
+                self.drop(line + int(places[k]), f"words where numbers should be: {cell[:30]!r}")
             arrays = {name: array[good] for name, array in arrays.items()}
             places = places[good]
         else:
-            arrays = {name: _numbers(table.column(name)) for name in names}
+            arrays = {name: self._numbers(table.column(name)) for name in names}
         return Batch("", "", arrays, row + places), total - len(places)
 
     def _read(self, data: bytes, names: list[str], broken: Any, *, texts: bool) -> Any:
         d = self._dialect
         times = {d.names[k] for k in d.times}
-        kinds = {
-            name: pa.string() if texts else pa.timestamp("ns") if name in times else pa.float64()
-            for name in names
-        }
+        kinds = {name: pa.string() if texts or name in times else pa.float64() for name in names}
         return csv.read_csv(
             pa.BufferReader(data),
             csv.ReadOptions(column_names=list(d.names), use_threads=False, block_size=max(len(data), 1)),
@@ -221,34 +241,36 @@ class CsvSource(Source):
             ),
         )
 
-    def _from_texts(self, table: Any, names: list[str]) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
-        """Numbers cell by cell, and which rows hold nothing else."""
+    def _from_texts(self, table: Any, names: list[str]) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
+        """Numbers cell by cell; and by row what is none where one should be."""
         d = self._dialect
         times = {d.names[k] for k in d.times}
-        good = np.ones(table.num_rows, bool)
+        wrong: dict[int, str] = {}
         arrays = {}
         for name in names:
             column = pc.utf8_trim_whitespace(
                 table.column(name).cast(pa.binary()).cast(pa.string(), safe=False)
             )
-            if name in times:
-                parsed = pc.strptime(column, format="%Y-%m-%d %H:%M:%S", unit="ns", error_is_null=True)
-            else:
+            if name not in times:
+                cells = column
                 if d.decimal == ",":
                     column = pc.replace_substring(column, ",", ".")
                 fits = pc.match_substring_regex(column, f"^{NUMBER}$")
                 parsed = pc.if_else(fits, column, pa.scalar(None, pa.string())).cast(pa.float64())
-            wrong = pc.and_(pc.is_valid(column), pc.is_null(parsed))
-            good &= ~np.asarray(wrong.to_numpy(zero_copy_only=False), bool)
-            arrays[name] = _numbers(parsed)
-        return arrays, good
+                bad = pc.and_(pc.is_valid(column), pc.is_null(parsed))
+                for k in np.flatnonzero(bad.to_numpy(zero_copy_only=False)).tolist():
+                    wrong.setdefault(k, cells[k].as_py())
+                column = parsed
+            arrays[name] = self._numbers(column)
+        return arrays, wrong
 
-
-def _numbers(column: Any) -> NDArray[Any]:
-    """Floats, NaN where missing; times as whole nanoseconds of UTC."""
-    if pa.types.is_timestamp(column.type):
-        return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy(), np.int64)
-    return np.asarray(column.to_numpy(), np.float64)
+    @staticmethod
+    def _numbers(column: Any) -> NDArray[Any]:
+        """Floats, NaN where missing; times as whole nanoseconds, `NO_TIME` where there is none."""
+        if pa.types.is_string(column.type):
+            ns, good = nanoseconds_of(column)
+            return np.where(good, ns, NO_TIME)
+        return np.asarray(column.to_numpy(), np.float64)
 
 
 def _without_comments(data: bytes) -> bytes:

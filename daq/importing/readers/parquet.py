@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,12 @@ class ParquetSource(Source):
                     raise ImportFileError(
                         f"{other}: other columns than {self._files[0].name}; import them apart"
                     )
+            twice = [name for name, count in Counter(schema.names).items() if count > 1]
+            if twice:
+                raise ImportFileError(
+                    f"{path}: {schema.names.count(twice[0])} columns are called {twice[0]!r}, so that none of them can "
+                    "be asked for; rename them"
+                )
             self._run_column = next((name for name in RUN_COLUMNS if name in schema.names), None)
             names = [field.name for field in schema if self._readable(field)]
             if not names:

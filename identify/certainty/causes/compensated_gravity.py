@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
+import numpy as np
+from scipy.linalg import block_diag
+
+from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.gravity_direction import gravity_pulls
 from heft.identify.certainty.causes.motion_sample import MotionSample
@@ -13,18 +17,17 @@ from heft.identify.robot import Robot
 __all__ = ["compensated_gravity"]
 
 LIKELY = 10.0  # nats
-REST = (0.0, 0.1, -0.1)  # of the weight that a controller's model, which is not the file, leaves
 
 
 def compensated_gravity(robot: Robot, known: Known, sample: MotionSample, now: Explained) -> list[Reason]:
-    """Whether the data fit much better without gravity."""
+    """Whether the data fit much better without gravity: without the arm's own, or what a controller takes it for."""
     if not np.any(robot.gravity) or not known.rigid.any():
         return []
+    whole = robot.regressor.dense(sample.q, sample.dq, sample.ddq)
     weight = np.tensordot(robot.gravity, gravity_pulls(robot, sample), axes=1)
-    weightless = robot.regressor.dense(sample.q, sample.dq, sample.ddq) - weight
     costs = [
-        Agreement.of_rows(known, weightless + share * weight, sample.tau, sample.kept).explained().cost
-        for share in REST
+        Agreement.of_rows(who, rows, sample.tau, sample.kept).explained().cost
+        for who, rows in ((known, whole - weight), _of_controller(robot, known, whole, weight))
     ]
     better = now.cost - min(costs)
     if better < LIKELY:
@@ -35,3 +38,17 @@ def compensated_gravity(robot: Robot, known: Known, sample: MotionSample, now: E
     )
     fix = {"robot": {"gravity": [0.0, 0.0, 0.0]}}
     return [Reason("gravity-compensated", "unfit", text, weight=CAUSE + better, fix=fix)]
+
+
+def _of_controller(robot: Robot, known: Known, whole: Array, weight: Array) -> tuple[Known, Array]:
+    """tau = Y d - Y_g e: e are the links as a controller knows them, as far from the file as the truth may be.
+
+    Its model and the truth differ, so that some of the weight is left, or too much is taken.
+    """
+    links = slice(0, 10 * len(robot.links))
+    both = replace(
+        known,
+        centre=np.concatenate([known.centre, known.centre[links]]),
+        spread=block_diag(known.spread, known.spread[links, links]),
+    )
+    return both, np.concatenate([whole, -weight[:, :, links]], axis=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from heft.daq.errors import ImportFileError
 from heft.daq.importing.guessing.time_base import guess_time
+from heft.daq.importing.readers import csv_text
 from heft.daq.importing.readers.csv_dialect import dialect_of
 from heft.daq.importing.readers.csv_text import CsvSource
 
@@ -112,6 +114,79 @@ def test_dates(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> Non
     assert utc == np.datetime64("2024-05-06T07:08:09", "ns").astype(int)
 
 
+@pytest.mark.parametrize(
+    ("form", "more", "separator"),
+    [
+        ("%Y-%m-%dT%H:%M:%S.%f", "Z", ","),
+        ("%Y-%m-%dT%H:%M:%S.%f", "+02:00", ","),
+        ("%Y-%m-%d %H:%M:%S,%f", "", ";"),
+        ("%Y/%m/%d %H:%M:%S.%f", "000", ","),
+        ("%d.%m.%Y %H:%M:%S,%f", "", ";"),
+        ("%H:%M:%S.%f", "", ","),
+    ],
+)
+def test_dates_as_people_write_them(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, form: str, more: str, separator: str
+) -> None:
+    begin = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    numbers = np.column_stack([motion.q, motion.tau])
+    rows = [
+        separator.join([(begin + timedelta(seconds=t)).strftime(form) + more, *map(str, row)])
+        for t, row in zip(motion.t.tolist(), numbers.tolist(), strict=True)
+    ]
+    rows[700] = rows[700].replace(rows[700].split(separator)[1], "broken")
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "\n".join([separator.join(["stamp", "q1", "q2", "tau1", "tau2"]), *rows, ""]), encoding="utf-8"
+    )
+    one = imported(path)
+    assert one.done.broken == ["log.csv: row 702: words where numbers should be: 'broken'"]
+    host_ns = one.recording.columns("arm.joint_states").host_ns
+    np.testing.assert_array_equal((host_ns - host_ns[0]) / 1e9, np.delete(motion.t, 700))
+    if form.startswith("%H"):
+        return
+    utc_ns = host_ns[0] + one.recording.utc_offset_ns
+    assert utc_ns == (begin.timestamp() - 7200 * (more == "+02:00")) * 1e9
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_and_ends_of_lines(
+    motion: Any,
+    imported: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    end: str,
+    encoding: str,
+) -> None:
+    monkeypatch.setattr(csv_text, "PIECE", 4099)  # ends of lines and characters are parted by it
+    path = tmp_path / "log.csv"
+    path.write_bytes(text(motion).replace("\n", end).encode(encoding))
+    found = imported(path)
+    np.testing.assert_allclose(found.signal("torque"), motion.tau, rtol=1e-8)
+    assert found.done.broken == []
+
+
+def test_columns_of_one_name_are_numbered(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(text(motion, head="t,q,q,dq,dq,tau,tau"), encoding="utf-8")
+    found = imported(path)
+    assert found.map["position"]["columns"] == ["q#1", "q#2"]
+    np.testing.assert_allclose(found.signal("torque"), motion.tau, rtol=1e-8)
+
+
+def test_numbers_in_another_way_of_writing_are_shown(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = [
+        f'"{1000 + t:,.2f}",{q},{u}'
+        for t, q, u in zip(motion.t, motion.q[:, 0], motion.tau[:, 0], strict=True)
+    ]
+    path.write_text("\n".join(["t,q,tau", *rows, ""]), encoding="utf-8")
+    assert CsvSource(path).oddities == ["t holds '1,000.00', not numbers"]
+
+
 def test_host_and_device_stamps_are_both_kept(
     motion: Any, imported: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -131,7 +206,8 @@ def test_host_and_device_stamps_are_both_kept(
         (b"\n\n", "empty"),
         (b"hello\nworld\n", "no rows of numbers"),
         (bytes(range(256)) * 40, "binary"),
-        (b"\xff\xfet\x00,\x00q\x00", "UTF-16"),
+        (b"\xff\xfet\x00,\x00q\x00", "no rows of numbers"),
+        (b"t\x00,\x00q\x00\n\x00", "binary"),
         (b"1" * 2_000_000, "a line of more than"),
     ],
 )

@@ -92,6 +92,15 @@ def test_currents_need_constants_to_be_torques(
     np.testing.assert_allclose(imported(path).signal("torque"), motion.tau)
 
 
+@pytest.mark.parametrize("name", ["i_meas", "i_motor", "I_q", "iq_measured"])
+def test_currents_by_the_letter_of_physics(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "log.npz"
+    np.savez(path, t=motion.t, q=motion.q, kt=np.array([0.5, 2.0]), **{name: motion.tau})
+    np.testing.assert_allclose(imported(path).signal("torque"), motion.tau * [0.5, 2.0])
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

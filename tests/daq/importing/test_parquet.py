@@ -94,3 +94,10 @@ def test_damaged(motion: Any, tmp_path: Path, kind: str) -> None:
         path.write_bytes(data[:4] + bytes(200) + data[-4:])
     with pytest.raises(ImportFileError, match=r"not a whole Parquet file|no rows|no columns of numbers"):
         open_file(path)
+
+
+def test_columns_of_one_name(motion: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table([pa.array(motion.t), *map(pa.array, motion.q.T)], names=["t", "q", "q"]), path)
+    with pytest.raises(ImportFileError, match="2 columns are called 'q'"):
+        open_file(path)
