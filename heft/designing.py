@@ -32,7 +32,7 @@ __all__ = ["design_request", "designed_files", "robot_limits", "search_motion", 
 
 
 #: Searches, where nobody says how many: for a payload the hand waits.
-STARTS = {"links": 4, "payload": 1}
+STARTS = {"links": 12, "payload": 1}
 
 
 class _Obstacles(Model):

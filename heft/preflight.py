@@ -62,8 +62,12 @@ class Preflight:
 
     def outlook(self, plan: Sequence[Leg]) -> Outlook:
         """Of all motions of a plan."""
+        from heft.identify.excitation.preflight import nearest
         from heft.identify.excitation.scene import MOUNTING_PLANE
 
+        pairs = () if self._scene is None else self._scene.pairs
+        every = np.arange(len(pairs))
+        planes = np.flatnonzero([other == MOUNTING_PLANE for _, other in pairs])
         lowest, closest = (np.inf, ""), (np.inf, "")
         torque: NDArray[np.float64] | None = None
         for leg in plan:
@@ -77,12 +81,12 @@ class Preflight:
                     torque = peak if torque is None else np.maximum(torque, peak)
                 if self._scene is None:
                     continue
-                found = self._scene.distances(q)
-                for k, (one, other) in enumerate(self._scene.pairs):
-                    least = float(found[:, k].min())
-                    if other == MOUNTING_PLANE:
-                        lowest = min(lowest, (least, one))
-                    closest = min(closest, (least, f"{one} and {other}"))
+                least, pair = nearest(self._scene, q, planes)
+                if pair is not None:
+                    lowest = min(lowest, (least, pair[0]))
+                least, pair = nearest(self._scene, q, every)
+                if pair is not None:
+                    closest = min(closest, (least, f"{pair[0]} and {pair[1]}"))
         return Outlook(
             lowest[0] if np.isfinite(lowest[0]) else None,
             lowest[1],

@@ -62,9 +62,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--starts",
         type=_count,
-        help="searches, side by side (default: 4; for a payload 1, which takes seconds)",
+        help="searches, side by side (default: 12; for a payload 1, which takes seconds)",
     )
-    parser.add_argument("--budget", type=positive, default=40.0, help="seconds to search (default: 40)")
+    parser.add_argument(
+        "--budget", type=positive, default=50.0, help="seconds that it may take, about (default: 50)"
+    )
     parser.add_argument("--seed", type=seed, default=0, help="of the searches' starts")
     parser.add_argument("--out", type=Path, help="the trajectory's file (default: ROBOT_design.yaml here)")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there already")

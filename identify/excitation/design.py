@@ -122,7 +122,7 @@ def make_design(
 ) -> Design:
     """A motion with all that is said of it; `begin` is when the search began."""
     robot, scene = request.robot, request.surroundings
-    nearest = scene.distances(motion[0]).min(axis=1, initial=np.inf)
+    nearest, closest = scene.closest(motion[0])
     torque = None if robot.prior is None else robot.torque(*motion, robot.prior)
     return Design(
         request,
@@ -132,7 +132,7 @@ def make_design(
         motion,
         torque,
         nearest,
-        scene.closest(motion[0][int(nearest.argmin())]),
+        closest,
         _worst_limit(request, motion, torque),
         telling(request, motion),
         before,

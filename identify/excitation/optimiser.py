@@ -14,7 +14,7 @@ model says; else the radius shrinks (Nocedal, Wright: Numerical Optimization, ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -117,17 +117,18 @@ def _step(
 ) -> tuple[Array, float]:
     """The step d, and by how much the model falls along it."""
     A = problem.matrix
-    room = np.maximum(problem.bound - A @ x, 0.0)
+    room = problem.bound - A @ x  # not below -SLACK: what one step leaves, the next takes back
     near = room < NEAR * radius * problem.lengths
+    reachable = here.constraints + radius * np.abs(here.slopes).sum(axis=1) > 0.0
+    here = replace(here, constraints=here.constraints[reachable], slopes=here.slopes[reachable])
     for _ in range(RETRIES):
         d = _model_step(here, B, radius, weight, A[near], room[near])
-        left = A @ d > room + SLACK
-        if not np.any(left & ~near):
+        reach = A @ d
+        beyond = (reach > room + SLACK) & (reach > 0.0)
+        if not np.any(beyond & ~near):
             break
-        near |= left
-    reach = A @ d
-    beyond = reach > room + SLACK
-    d = d * float(np.min((room[beyond] + SLACK) / reach[beyond], initial=1.0))
+        near |= beyond
+    d = d * float(np.min(np.maximum(room[beyond] + SLACK, 0.0) / reach[beyond], initial=1.0))
     after = np.maximum(here.constraints + here.slopes @ d, 0.0).sum()
     promised = -(here.gradient @ d + 0.5 * d @ B @ d) + weight * (here.violation - after)
     return d, float(promised)

@@ -1,4 +1,5 @@
-"""Several searches at once, each in a process of its own; the best that is proved wins."""
+"""Several starts at once, in processes of their own: all are explored, the best of them polished; of those that are
+proved the best one wins."""
 
 from __future__ import annotations
 
@@ -7,70 +8,78 @@ import os
 import queue
 import signal
 import time
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from heft.identify.errors import HeftError, ProblemError, SolverError
 from heft.identify.excitation.request import DesignRequest
-from heft.identify.excitation.search import Candidate, prove, search
+from heft.identify.excitation.search import Candidate, Progress, explore, polish
 
 __all__ = ["best_candidate"]
 
 GRACE_S = 30.0  # after the budget: what a search needs to prove what it has
 QUIET_S = 0.2
-SEARCH = 0.9  # of the budget; the rest is for the proof
+SEARCH, EXPLORE = 0.9, 0.5  # of the budget: until when is searched, and until when new starts are explored
+POLISHED = 3  # of so many explored motions one is polished, and at least LEAST_POLISHED
+LEAST_POLISHED = 2
+SHOWN = 0.01  # violation of motions on the way that are worth telling
+
+#: The number of a start to be explored, or an explored motion to be polished.
+Task = int | Candidate
+
+
+class _Searches(Protocol):
+    """Where tasks are done: here, or in processes."""
+
+    def __call__(
+        self, tasks: list[Task], until: float, tell: Progress
+    ) -> Iterator[tuple[int, Candidate | str]]:
+        """Each start's number with what came of it, or what was wrong; `tell` gets motions on the way."""
 
 
 def best_candidate(request: DesignRequest, tell: Callable[[Candidate], None]) -> Candidate:
     """The proved candidate with the smallest criterion; of equals that of the earlier start.
 
-    Ctrl-C ends the search: then the best that is proved so far counts, else the best so far, which is proved now;
+    Which starts there are depends on the seed alone, and what comes of each, too, as long as the budget does not end
+    it. Ctrl-C ends the search: then the best that is proved so far counts, else the best so far, which is proved now;
     KeyboardInterrupt where there is none.
     `ProblemError` with the reason of the first start where no start has led to a motion.
     """
-    workers = min(request.starts, os.cpu_count() or 1)
-    until = time.monotonic() + SEARCH * request.budget_s
-    if workers == 1:
-        return _alone(request, tell, until)
-    context = multiprocessing.get_context("spawn")
-    answers: Any = context.Queue()
-    numbers = [list(range(first, request.starts, workers)) for first in range(workers)]
-    processes = [
-        context.Process(target=_work, args=(request, own, answers, SEARCH * request.budget_s), daemon=True)
-        for own in numbers
-    ]
-    for process in processes:
-        process.start()
-    found: dict[int, Candidate] = {}
+    begin = time.monotonic()
+    explored: dict[int, Candidate] = {}
+    polished: dict[int, Candidate] = {}
     failed: dict[int, str] = {}
-    begun: dict[int, Candidate] = {}
-    try:
-        while len(found) + len(failed) < request.starts and time.monotonic() < until + GRACE_S:
-            try:
-                number, answer = answers.get(timeout=QUIET_S)
-            except queue.Empty:
-                if not any(process.is_alive() for process in processes) and answers.empty():
-                    break
-                continue
+
+    def note(candidate: Candidate) -> None:
+        (polished if candidate.finished else explored)[candidate.start] = candidate
+        if candidate.extra < SHOWN:
+            tell(candidate)
+
+    def gather(found: Iterator[tuple[int, Candidate | str]]) -> None:
+        for number, answer in found:
             if isinstance(answer, str):
                 failed[number] = answer
-            elif answer.finished:
-                found[number] = answer
-                tell(answer)
             else:
-                begun[number] = answer
-                tell(answer)
-    except KeyboardInterrupt:
-        if not _keep_best(request, found, begun):
-            raise
-    finally:
-        for process in processes:
-            process.terminate()
-            process.join()
-    _keep_best(request, found, begun)  # a busy host may have had no time to prove anything
-    return _best(found, failed)
+                note(answer)
+
+    with _searches(request) as search:
+        try:
+            gather(search(list(range(request.starts)), begin + EXPLORE * request.budget_s, note))
+            ranked = sorted(explored.values(), key=lambda one: (one.merit, one.start))
+            best = ranked[: max(LEAST_POLISHED, len(ranked) // POLISHED)]
+            gather(search([*best], begin + SEARCH * request.budget_s, note))
+        except KeyboardInterrupt:
+            if not explored:
+                raise
+    if explored and not any(candidate.proved for candidate in polished.values()):
+        # interrupted, or a host that was too busy
+        for candidate in sorted(explored.values(), key=lambda one: (one.merit, one.start)):
+            made = polish(request, candidate, lambda _: None, time.monotonic())
+            polished[made.start] = made
+            if made.proved:
+                break
+    return _best(polished, failed)
 
 
 def _best(found: dict[int, Candidate], failed: dict[int, str]) -> Candidate:
@@ -84,47 +93,102 @@ def _best(found: dict[int, Candidate], failed: dict[int, str]) -> Candidate:
     )
 
 
-def _alone(request: DesignRequest, tell: Callable[[Candidate], None], until: float) -> Candidate:
-    found: dict[int, Candidate] = {}
-    failed: dict[int, str] = {}
-    begun: dict[int, Candidate] = {}
-
-    def note(candidate: Candidate) -> None:
-        begun[candidate.start] = candidate
-        tell(candidate)
-
+@contextmanager
+def _searches(request: DesignRequest) -> Iterator[_Searches]:
+    workers = min(request.starts, os.cpu_count() or 1)
+    if workers == 1:
+        yield _Here(request)
+        return
+    processes = _Processes(request, workers)
     try:
-        for number in range(request.starts):
-            if found and time.monotonic() >= until:
-                break
+        yield processes
+    finally:
+        processes.end()
+
+
+class _Here:
+    """One task after the other, in this process."""
+
+    def __init__(self, request: DesignRequest) -> None:
+        self._request = request
+
+    def __call__(
+        self, tasks: list[Task], until: float, tell: Progress
+    ) -> Iterator[tuple[int, Candidate | str]]:
+        for place, task in enumerate(tasks):
+            if place and time.monotonic() >= until:
+                return
+            yield _number(task), _done(self._request, task, tell, until)
+
+
+class _Processes:
+    """As many tasks at a time as there are processes."""
+
+    def __init__(self, request: DesignRequest, count: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._tasks: Any = context.Queue()
+        self._answers: Any = context.Queue()
+        self._processes = [
+            context.Process(target=_work, args=(request, self._tasks, self._answers), daemon=True)
+            for _ in range(count)
+        ]
+        for process in self._processes:
+            process.start()
+
+    def __call__(
+        self, tasks: list[Task], until: float, tell: Progress
+    ) -> Iterator[tuple[int, Candidate | str]]:
+        for place, task in enumerate(tasks):
+            self._tasks.put((task, until, place < len(self._processes)))
+        undone = {_key(task) for task in tasks}
+        while undone and time.monotonic() < until + GRACE_S:
             try:
-                found[number] = search(request, number, note, until)
-                tell(found[number])
-            except HeftError as exc:
-                failed[number] = str(exc)
-    except KeyboardInterrupt:
-        if not _keep_best(request, found, begun):
-            raise
-    return _best(found, failed)
+                key, answer, last = self._answers.get(timeout=QUIET_S)
+            except queue.Empty:
+                if not any(process.is_alive() for process in self._processes) and self._answers.empty():
+                    return
+                continue
+            if last:
+                undone.discard(key)
+            if last and answer is not None:
+                yield key[1], answer
+            elif answer is not None:
+                tell(answer)
+
+    def end(self) -> None:
+        """End what still runs."""
+        for process in self._processes:
+            process.terminate()
+            process.join()
 
 
-def _keep_best(request: DesignRequest, found: dict[int, Candidate], begun: dict[int, Candidate]) -> bool:
-    """Whether there is a proved motion; where there is none yet, the best so far is proved, in this process."""
-    if not any(candidate.proved for candidate in found.values()) and begun:
-        best = prove(request, min(begun.values(), key=lambda candidate: candidate.value))
-        found[best.start] = best
-    return any(candidate.proved for candidate in found.values())
+def _number(task: Task) -> int:
+    return task if isinstance(task, int) else task.start
 
 
-def _work(request: DesignRequest, numbers: list[int], answers: Any, budget_s: float) -> None:
-    """In a process of its own: search from each start, and answer."""
+def _key(task: Task) -> tuple[bool, int]:
+    """Whether it is to be polished, and its start."""
+    return isinstance(task, Candidate), _number(task)
+
+
+def _done(request: DesignRequest, task: Task, tell: Progress, until: float) -> Candidate | str:
+    """What came of a task."""
+    try:
+        return explore(request, task, until) if isinstance(task, int) else polish(request, task, tell, until)
+    except HeftError as exc:
+        return str(exc)
+
+
+def _work(request: DesignRequest, tasks: Any, answers: Any) -> None:
+    """In a process of its own: task after task; one that may be left out is not begun after its time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it says when it ends
-    until = time.monotonic() + budget_s
-    for number in numbers:
-        if number != numbers[0] and time.monotonic() >= until:
-            answers.put((number, Candidate(number, np.zeros((0, 0)), np.inf, False, 0, True)))
+    while True:
+        task, until, wanted = tasks.get()
+        if not wanted and time.monotonic() >= until:
+            answers.put((_key(task), None, True))
             continue
-        try:
-            answers.put((number, search(request, number, lambda one: answers.put((one.start, one)), until)))
-        except HeftError as exc:
-            answers.put((number, str(exc)))
+
+        def tell(candidate: Candidate, task: Task = task) -> None:
+            answers.put((_key(task), candidate, False))
+
+        answers.put((_key(task), _done(request, task, tell, until), True))

@@ -52,7 +52,7 @@ class DesignRequest:
     rate_hz: float = 1000.0
     posture: Array | None = None
     seed: int = 0
-    starts: int = 4
+    starts: int = 12
     budget_s: float = 50.0
 
     @cached_property

@@ -51,13 +51,14 @@ class Router:
         line = begin + np.linspace(0.0, 1.0, count)[:, None] * (end - begin)
         if not self._free(line[-1]):
             return False
-        _, distances = looked_at(self._scene, line)
-        if np.any(distances < self._scene.wanted):
+        _, pairs, distances = looked_at(self._scene, line)
+        if np.any(distances < self._scene.wanted[pairs]):
             return False
         return self._inside(line)
 
     def _free(self, q: Array) -> bool:
-        return bool(np.all(self._scene.distances(q[None]) >= self._scene.wanted)) and self._inside(q[None])
+        wanted = self._scene.wanted
+        return bool(np.all(self._scene.distances(q[None], wanted) >= wanted)) and self._inside(q[None])
 
     def _inside(self, q: Array) -> bool:
         if self._scene.workspace is None:

@@ -28,28 +28,35 @@ MotionGradient = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class RegressorSample:
-    """Columns that count at T samples, (T, C) without structural zeros, and their derivatives (3, n, T, C).
+    """Compact rows of the regressor at T samples, and those of motions that were moved a little.
 
-    torque and its derivatives (T, n), (3, n, T, n): by the robot's prior; None where there is none.
+    rows            (T, R), without structural zeros
+    moved           (3 n, T, R): by position, velocity, acceleration of each joint; None where nobody asked
+    torque, slopes  by the robot's prior, (T, n), and derivatives (3, n, T, n); None where there is none
     """
 
     owner: SampledRegressor
     rows: Array
-    slopes: Array | None
+    moved: Array | None
     torque: Array | None
     torque_slopes: Array | None
 
     @property
     def dense(self) -> Array:
-        """W, those columns, (T n, c)."""
+        """W, the columns that count, (T n, c)."""
         return self.owner.dense(self.rows)
 
     def pull_back(self, G: Array) -> MotionGradient:
-        """The derivative of f by the motion, from its derivative G by W (T n, c)."""
-        assert self.slopes is not None
+        """The derivative of f by the motion, from its derivative G by W (T n, c).
+
+        df / dx_tj = sum over the rows of sample t of G dW / dx_tj, by forward differences of G W.
+        """
+        assert self.moved is not None
         compact = self.owner.compact(G)
-        found = np.einsum("djtc,tc->dtj", self.slopes, compact, optimize=True)
-        return found[0], found[1], found[2]
+        changed = np.einsum("dtc,tc->dt", self.moved, compact) - np.einsum("tc,tc->t", self.rows, compact)
+        n = len(self.moved) // 3
+        by_motion = changed.reshape(3, n, -1).transpose(0, 2, 1) / np.array([STEP, STEP, 1.0])[:, None, None]
+        return by_motion[0], by_motion[1], by_motion[2]
 
 
 class SampledRegressor:
@@ -101,35 +108,42 @@ class SampledRegressor:
         stacked = np.concatenate(copies, axis=1)
         whole = regressor.rows(stacked[0], stacked[1], stacked[2])
         torque = self._torque(whole)
-        rows = whole[:, self._places[0]].reshape(len(copies), T, -1)
+        rows = whole.reshape(len(copies), T, -1)
         if not slopes:
             return RegressorSample(self, rows[0], None, torque, None)
-        steps = np.repeat([STEP, STEP, 1.0], n)[:, None, None]
-        differences = (rows[1:] - rows[0]) / steps
         torque_slopes = None
         if torque is not None:
+            steps = np.repeat([STEP, STEP, 1.0], n)[:, None, None]
             torque = torque.reshape(len(copies), T, n)
             torque_slopes = ((torque[1:] - torque[0]) / steps).reshape(3, n, T, n)
             torque = torque[0]
-        return RegressorSample(
-            self, rows[0], differences.reshape(3, n, T, rows.shape[2]), torque, torque_slopes
-        )
+        return RegressorSample(self, rows[0], rows[1:], torque, torque_slopes)
 
     def dense(self, rows: Array) -> Array:
-        """W (T n, c) of compact rows (T, C)."""
-        _, joint, base = self._places
+        """W (T n, c) of compact rows (T, R)."""
+        column, joint, base = self._places
         W = np.zeros((len(rows), len(self.robot.joints), len(self.columns)))
-        W[:, joint, base] = rows
+        W[:, joint, base] = rows[:, column]
         return W.reshape(-1, len(self.columns))
 
     def compact(self, G: Array) -> Array:
-        """Entries of G (T n, c) where W is not zero by structure, (T, C)."""
-        _, joint, base = self._places
-        return G.reshape(-1, len(self.robot.joints), len(self.columns))[:, joint, base]
+        """Entries of G (T n, c) where W is not zero by structure, at the places of compact rows (T, R)."""
+        column, joint, base = self._places
+        found = np.zeros((len(G) // len(self.robot.joints), len(self.robot.regressor.layout.parameters)))
+        found[:, column] = G.reshape(-1, len(self.robot.joints), len(self.columns))[:, joint, base]
+        return found
 
     def _torque(self, whole: Array) -> Array | None:
+        return None if self._prior_by_row is None else np.asarray(whole @ self._prior_by_row)
+
+    @cached_property
+    def _prior_by_row(self) -> Array | None:
+        """The prior's parameters where each joint's compact row has them, (R, n)."""
         if self.robot.prior is None:
             return None
-        layout = self.robot.regressor.layout
+        layout, n = self.robot.regressor.layout, len(self.robot.joints)
         full = np.append(self.robot.prior, 0.0)[layout.parameters]
-        return np.add.reduceat(whole * full, layout.row_starts[:-1], axis=1)
+        spread = np.zeros((len(full), n))
+        for joint in range(n):
+            spread[layout.row(joint), joint] = full[layout.row(joint)]
+        return spread

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
+import coal
 import numpy as np
 import pinocchio as pin
 
@@ -12,6 +14,7 @@ from heft.daq.config.robot import RobotConfig
 from heft.daq.config.scene import MountingConfig, ObstacleConfig, PlaneConfig, SceneConfig
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ModelError
+from heft.identify.excitation.bounding import Bounding, link_poses
 from heft.identify.excitation.shapes import kinematic_model, link_shapes, obstacle_shape
 from heft.identify.robot import Robot
 from heft.identify.robot.regressor.row_layout import Ints
@@ -71,8 +74,17 @@ class Scene:
             self._parts.append(name)
         self.workspace = whole.workspace
         self._add_pairs(whole)
-        self._geometry_data = self._geometry.createData()
+        self._geometry_data = self._fresh_data()
         self._leave_out_overlapping()
+
+    def _fresh_data(self) -> pin.GeometryData:
+        """For the pairs as they are; a distance does not depend on what was asked before."""
+        data = self._geometry.createData()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the only switch that coal heeds
+            for asked in data.distanceRequests:
+                asked.enable_cached_gjk_guess = False
+        return data
 
     # ------------------------------------------------------------------ pairs
     def _add_pairs(self, scene: SceneConfig) -> None:
@@ -115,7 +127,8 @@ class Scene:
         assert limits is not None
         low, high = np.clip(limits.position.T, -np.pi, np.pi)
         q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(low)))
-        found = self.distances(q)
+        enough = 2.0 * OWN * self.clearance
+        found = np.minimum(self.distances(q, enough), enough)
         often = (found < 0.0).mean(axis=0) > OFTEN
         pairs = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         joined = {
@@ -127,8 +140,9 @@ class Scene:
         for (first, second), out in zip(pairs, gone, strict=True):
             if out:
                 self._geometry.removeCollisionPair(pin.CollisionPair(first, second))
-        self._geometry_data = self._geometry.createData()
-        self.__dict__.pop("pairs", None)
+        self._geometry_data = self._fresh_data()
+        for name in ("pairs", "_shapes"):
+            self.__dict__.pop(name, None)
         kept = found[:, ~gone]
         own = np.array([second in links for _, second in self.pairs], dtype=bool)
         usual = 0.5 * np.median(kept, axis=0)
@@ -145,48 +159,80 @@ class Scene:
         return tuple((self._parts[p.first], self._parts[p.second]) for p in self._geometry.collisionPairs)
 
     # -------------------------------------------------------------- distances
-    def distances(self, q: Array) -> Array:
-        """Of every pair at every posture q (T, n) [rad]: (T, P) [m]; negative where they overlap."""
-        found = np.empty((len(q), len(self._geometry.collisionPairs)))
-        for i, posture in enumerate(q):
-            pin.computeDistances(self._model, self._data, self._geometry, self._geometry_data, posture)
-            found[i] = [result.min_distance for result in self._geometry_data.distanceResults]
+    @cached_property
+    def _shapes(self) -> tuple[Ints, Ints]:
+        """Numbers of the two shapes of each pair, (P,) each."""
+        pairs = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
+        first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return first, second
+
+    @cached_property
+    def _bounding(self) -> Bounding:
+        return Bounding(self.robot.tree, self._geometry.geometryObjects)
+
+    def at_least(self, q: Array) -> Array:
+        """So far apart is every pair at least, at every posture q (T, n): (T, P) [m]; by balls around the shapes."""
+        return self._bounding.apart(q, *self._shapes)
+
+    def distances(self, q: Array, below: Array | float = np.inf) -> Array:
+        """Of every pair at every posture q (T, n) [rad]: (T, P) [m]; negative where they overlap.
+
+        below   [m], (P,): of a pair that is at least so far apart something smaller than its distance is enough, but
+                not less than `below`
+        """
+        found = self.at_least(q)
+        wanted = found < below
+        for i in np.flatnonzero(wanted.any(axis=1)):
+            at = np.flatnonzero(wanted[i])
+            found[i, at] = self.distances_at(q[i], at)
         return found
 
-    def closest(self, posture: Array) -> Approach:
-        """The closest two parts at a posture (n,)."""
-        distances = self.distances(posture[None])[0]
-        if not len(distances):
-            return Approach("the arm", "nothing", np.inf)
-        k = int(distances.argmin())
-        return Approach(*self.pairs[k], float(distances[k]))
+    def distances_at(self, posture: Array, pairs: Ints) -> Array:
+        """Of some pairs (m,) at one posture (n,), (m,) [m]."""
+        return np.array([result.min_distance for result in self._results(posture, pairs)])
+
+    def _results(self, posture: Array, pairs: Ints) -> list[coal.DistanceResult]:
+        geometry, data = self._geometry, self._geometry_data
+        pin.updateGeometryPlacements(self._model, self._data, geometry, data, posture)
+        return [pin.computeDistance(geometry, data, k) for k in pairs.tolist()]
+
+    def closest(self, q: Array) -> tuple[Array, Approach]:
+        """The distance of the closest pair at each posture q (T, n), (T,) [m], and the closest of all."""
+        if not self.pairs:
+            return np.full(len(q), np.inf), Approach("the arm", "nothing", np.inf)
+        bound = self.at_least(q)
+        best, of = np.empty(len(q)), np.empty(len(q), dtype=np.int64)
+        for i, posture in enumerate(q):
+            first = bound[i].argmin(keepdims=True)
+            near = np.flatnonzero(bound[i] <= self.distances_at(posture, first)[0])
+            found = self.distances_at(posture, near)
+            best[i], of[i] = found.min(), near[found.argmin()]
+        i = int(best.argmin())
+        return best, Approach(*self.pairs[int(of[i])], float(best[i]))
 
     def near(self, q: Array, margin: float) -> tuple[Ints, Ints, Array, Array]:
         """Pairs closer than what they keep and `margin` [m] along q (T, n): samples (m,), pairs (m,), distances (m,),
         and their derivatives by the joints at that sample (m, n)."""
         samples: list[int] = []
         pairs: list[int] = []
+        distances: list[float] = []
         touching: list[Array] = []
-        found = np.empty((len(q), len(self.wanted)))
-        axes, origins = np.empty((len(q), q.shape[1], 3)), np.empty((len(q), q.shape[1], 3))
-        for i, posture in enumerate(q):
-            pin.computeDistances(self._model, self._data, self._geometry, self._geometry_data, posture)
-            results = self._geometry_data.distanceResults
-            found[i] = [result.min_distance for result in results]
-            close = np.flatnonzero(found[i] < self.wanted + margin)
-            if len(close):
-                axes[i], origins[i] = self._axes()
-            for k in close.tolist():
-                one = results[k]
-                samples.append(i)
-                pairs.append(k)
-                touching.append(np.array([one.normal, one.getNearestPoint1(), one.getNearestPoint2()]))
+        wanted = self.at_least(q) < self.wanted + margin
+        for i in np.flatnonzero(wanted.any(axis=1)).tolist():
+            at = np.flatnonzero(wanted[i])
+            for k, one in zip(at.tolist(), self._results(q[i], at), strict=True):
+                if one.min_distance < self.wanted[k] + margin:
+                    samples.append(i)
+                    pairs.append(k)
+                    distances.append(one.min_distance)
+                    touching.append(np.array([one.normal, one.getNearestPoint1(), one.getNearestPoint2()]))
         at, pair = np.array(samples, dtype=np.int64), np.array(pairs, dtype=np.int64)
         normal, first, second = np.array(touching).reshape(-1, 3, 3).transpose(1, 0, 2)
+        axes, origins = self._axes(q)
         # normal . (velocity of the second's nearest point - of the first's)
         slopes = self._along(second, normal, axes[at], origins[at]) * self._movers[pair, 1]
         slopes -= self._along(first, normal, axes[at], origins[at]) * self._movers[pair, 0]
-        return at, pair, found[at, pair], slopes
+        return at, pair, np.array(distances), slopes
 
     def _along(self, point: Array, normal: Array, axes: Array, origins: Array) -> Array:
         """Velocities of points (m, 3) along `normal` by those of all joints, (m, n)."""
@@ -194,11 +240,15 @@ class Scene:
         by_joint = np.where(self.robot.tree.prismatic[:, None], normal[:, None], turning)
         return np.asarray((axes * by_joint).sum(axis=2))
 
-    def _axes(self) -> tuple[Array, Array]:
-        """Axes and origins of the joints in the base's frame, each (n, 3), where the model's data stand."""
-        poses = [self._data.oMi[j + 1] for j in range(len(self.robot.joints))]
-        axes = [pose.rotation @ axis for pose, axis in zip(poses, self.robot.tree.axis, strict=True)]
-        return np.array(axes), np.array([pose.translation for pose in poses])
+    def _axes(self, q: Array) -> tuple[Array, Array]:
+        """Axes and origins of the joints in the base's frame along q (T, n), each (T, n, 3)."""
+        tree = self.robot.tree
+        rotation, position = link_poses(tree, q)
+        inside = np.linalg.inv(tree.link_in_joint[: len(tree)])
+        axis = (inside[:, :3, :3] @ tree.axis[:, :, None])[:, None]
+        axes = (rotation[1:] @ axis)[..., 0]
+        origins = position[1:] + (rotation[1:] @ inside[:, None, :3, 3, None])[..., 0]
+        return axes.transpose(1, 0, 2), origins.transpose(1, 0, 2)
 
     @cached_property
     def _movers(self) -> Array:
@@ -264,13 +314,10 @@ class Scene:
             else robot.frames[robot.flange]
         )
         link = robot.links.index(name)
-        local = (robot.tree.link_in_joint[link] @ place)[:3, 3]
-        points, slopes = np.empty((len(q), 3)), np.empty((len(q), 3, q.shape[1]))
-        for i, posture in enumerate(q):
-            pin.forwardKinematics(self._model, self._data, posture)
-            points[i] = self._data.oMi[link + 1].act(local)
-            axes, origins = self._axes()
-            for k, direction in enumerate(np.eye(3)):
-                slopes[i, k] = self._along(points[i : i + 1], direction[None], axes[None], origins[None])[0]
-            slopes[i] *= self._moves[link]
+        rotation, position = link_poses(robot.tree, q)
+        points = position[link + 1] + rotation[link + 1] @ place[:3, 3]
+        axes, origins = self._axes(q)
+        slopes = np.empty((len(q), 3, q.shape[1]))
+        for k, direction in enumerate(np.eye(3)):
+            slopes[:, k] = self._along(points, direction[None], axes, origins) * self._moves[link]
         return points, slopes

@@ -1,10 +1,10 @@
-"""One search for the best motion: from a start of its own, through ever sharper criteria, to a motion that is proved
-on a finer grid."""
+"""The search for the best motion: starts of their own are explored under a blunt criterion, and the best of them
+polished under ever sharper ones, to motions that are proved on a finer grid."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,26 +16,51 @@ from heft.identify.excitation.problem import FINER, FourierProblem
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.starting import posture, start
 
-__all__ = ["Candidate", "fine_problem", "prove", "search"]
+__all__ = ["Candidate", "Progress", "explore", "fine_problem", "polish"]
 
-#: Criterion (None: the one that was asked for), exponent of its rounding, iterations at most, weight of violations, and
-#: what PATIENCE iterations together have to gain, in the criterion's logarithm, for the phase to go on.
-PHASES = ((None, 4.0, 100, 10.0, 3e-3), (None, 12.0, 100, 30.0, 1e-3), (None, 40.0, 150, 30.0, 3e-4))
-WARM_UP = ("d", 1.0, 40, 10.0, 5e-3)
-D_PHASES = ((None, 1.0, 60, 10.0, 2e-3), (None, 1.0, 80, 30.0, 5e-4))
-PAYLOAD_PHASES = ((None, 1.0, 25, 30.0, 1e-2),)  # in seconds: the hand waits
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Some iterations under one criterion.
+
+    criterion   None: the one that was asked for
+    p           exponent of its rounding
+    iterations  at most
+    weight      of violations
+    gain        what PATIENCE iterations together have to gain, in the criterion's logarithm, for the phase to go on
+    """
+
+    criterion: str | None
+    p: float
+    iterations: int
+    weight: float
+    gain: float
+
+
+EXPLORING = (Phase("d", 1.0, 40, 10.0, 5e-3), Phase(None, 4.0, 100, 10.0, 3e-3))
+POLISHING = (
+    Phase(None, 12.0, 100, 30.0, 1e-3),
+    Phase(None, 40.0, 150, 30.0, 3e-4),
+    Phase(None, 150.0, 300, 30.0, 1e-4),
+)
+EXPLORING_D = (Phase(None, 1.0, 60, 10.0, 2e-3),)
+POLISHING_D = (Phase(None, 1.0, 160, 30.0, 3e-4),)
+EXPLORING_PAYLOAD = (Phase(None, 1.0, 25, 30.0, 1e-2),)  # in seconds: the hand waits
 PATIENCE = 15
+TELL_S = 1.0
+VIOLATION = 10.0  # weight of what is violated, when explored motions are compared
 TIGHTENINGS = 4
 LEAST_TIGHTENING = 0.002
 SMALLER, SHRINKS = 0.97, 60
 
-Phase = tuple[str | None, float, int, float, float]
-Progress = Callable[["Candidate"], None]
-
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A motion: coefficients z of all joints (n, 2 L - 1), the criterion's value, and whether every bound is kept."""
+    """A motion: coefficients z of all joints (n, 2 L - 1), the criterion's value, and whether every bound is kept.
+
+    extra      by how much it violates what it has to keep, on the search's own grid
+    finished   nothing more is done with it
+    """
 
     start: int
     coefficients: Array
@@ -43,46 +68,96 @@ class Candidate:
     proved: bool
     iterations: int
     finished: bool = False
+    extra: float = 0.0
+
+    @property
+    def merit(self) -> float:
+        """What motions that are not proved are compared by; the smaller the better."""
+        return self.value + VIOLATION * self.extra
 
 
-def search(request: DesignRequest, number: int, tell: Progress, until: float) -> Candidate:
-    """The best motion from start `number`; ends early when `time.monotonic()` is `until`."""
+Progress = Callable[[Candidate], None]
+
+
+def _phases(request: DesignRequest) -> tuple[Sequence[Phase], Sequence[Phase]]:
+    """Those that explore, and those that polish."""
+    if request.criterion != "d":
+        return EXPLORING, POLISHING
+    return (EXPLORING_PAYLOAD, ()) if request.target == "payload" else (EXPLORING_D, POLISHING_D)
+
+
+def explore(request: DesignRequest, number: int, until: float) -> Candidate:
+    """Where start `number` leads under a blunt criterion; ends early when `time.monotonic()` is `until`."""
     rng = np.random.default_rng([request.seed, number])
     problem = request.problem(posture(request, rng, number))
     x = start(problem, rng)
-    total = 0
-    last_told = time.monotonic()
-    phases: tuple[Phase, ...] = D_PHASES if request.criterion == "d" else (WARM_UP, *PHASES)
-    if request.target == "payload" and request.criterion == "d":
-        phases = PAYLOAD_PHASES
-    for name, p, iterations, weight, least in phases:
-        # the warm-up weighs rows as the criterion does that it is for
-        criterion = replace(
-            CRITERIA[name or request.criterion], weighted=CRITERIA[request.criterion].weighted
-        )
-        problem = replace(problem, criterion=criterion, p=p)
-        before = [np.inf] * PATIENCE
-        for iterate in minimise(problem, x, iterations, weight):
-            x = iterate.x
-            total += 1
-            before.append(iterate.evaluation.value + weight * iterate.evaluation.violation)
-            if time.monotonic() >= until or before[-1 - PATIENCE] - before[-1] < least:
-                break
-            if time.monotonic() - last_told > 1.0 and name is None and iterate.evaluation.violation < 0.01:
-                last_told = time.monotonic()
-                tell(Candidate(number, problem.coefficients(x), iterate.evaluation.value, False, total))
-        if time.monotonic() >= until:
-            break
-    return _proved(request, problem, x, number, total, until)
+    x, total = _through(_phases(request)[0], request, problem, x, until, None)
+    value, extra = _judged(request, problem, x)
+    return Candidate(number, problem.coefficients(x), value, False, total, False, extra)
 
 
-def prove(request: DesignRequest, candidate: Candidate) -> Candidate:
-    """A candidate of a search that was ended early, made smaller about its centre until every bound is kept."""
+def polish(request: DesignRequest, explored: Candidate, tell: Progress, until: float) -> Candidate:
+    """The best motion from an explored one, proved; what is there is proved where it ends early."""
+    problem, x = _about(request, explored)
+    total = explored.iterations
+
+    def note(x: Array, iterations: int) -> None:
+        value, extra = _judged(request, problem, x)
+        tell(Candidate(explored.start, problem.coefficients(x), value, False, iterations, False, extra))
+
+    if time.monotonic() < until:
+        x, count = _through(_phases(request)[1], request, problem, x, until, note)
+        total += count
+    return _proved(request, problem, x, explored.start, total, until)
+
+
+def _about(request: DesignRequest, candidate: Candidate) -> tuple[FourierProblem, Array]:
+    """The problem about a motion's own centre, and x of the motion in it."""
     z = candidate.coefficients
     problem = request.problem(z[:, 0])
     x = z[list(problem.moving)] / problem.half[:, None]
     x[:, 0] = 0.0
-    return _proved(request, problem, x.ravel(), candidate.start, candidate.iterations, time.monotonic())
+    return problem, x.ravel()
+
+
+def _through(
+    phases: Sequence[Phase],
+    request: DesignRequest,
+    problem: FourierProblem,
+    x: Array,
+    until: float,
+    note: Callable[[Array, int], None] | None,
+) -> tuple[Array, int]:
+    """x after all phases, or as far as `until` lets them come, and the number of iterations."""
+    total, noted = 0, time.monotonic()
+    for phase in phases:
+        # a warm-up weighs rows as the criterion does that it is for
+        criterion = replace(
+            CRITERIA[phase.criterion or request.criterion], weighted=CRITERIA[request.criterion].weighted
+        )
+        asked = replace(problem, criterion=criterion, p=phase.p)
+        before = [np.inf] * PATIENCE
+        for iterate in minimise(asked, x, phase.iterations, phase.weight):
+            x = iterate.x
+            total += 1
+            before.append(iterate.evaluation.value + phase.weight * iterate.evaluation.violation)
+            if time.monotonic() >= until or before[-1 - PATIENCE] - before[-1] < phase.gain:
+                break
+            if note is not None and time.monotonic() - noted > TELL_S:
+                noted = time.monotonic()
+                note(x, total)
+        if time.monotonic() >= until:
+            break
+    return x, total
+
+
+def _judged(request: DesignRequest, problem: FourierProblem, x: Array) -> tuple[float, float]:
+    """The criterion that was asked for at its sharpest, however far the search came, and the violation."""
+    explored, polished = _phases(request)
+    found = replace(problem, criterion=CRITERIA[request.criterion], p=(polished or explored)[-1].p).evaluate(
+        x
+    )
+    return found.value, found.violation
 
 
 def fine_problem(problem: FourierProblem) -> FourierProblem:
@@ -90,32 +165,41 @@ def fine_problem(problem: FourierProblem) -> FourierProblem:
     return replace(problem, extra_m=0.0, torque_room=1.0, stop_room=0.0)
 
 
-def worst_violation(problem: FourierProblem, x: Array) -> tuple[float, float]:
-    """On the fine grid: the largest share of a linear limit, less 1, and the largest constraint at a sample."""
-    fine = fine_problem(problem)
-    z = problem.coefficients(x)
+def _largest_size(problem: FourierProblem, x: Array) -> float:
+    """The largest multiple of a motion about its centre that keeps the linear limits on the fine grid."""
     t = problem.basis.grid(FINER * problem.points)
-    q, dq, ddq = (B @ z.T for B in problem.basis.at(t))
-    limits = problem.limits
-    half, middle = 0.5 * (limits.upper - limits.lower), 0.5 * (limits.upper + limits.lower)
-    linear = max(
-        float((np.abs(q - middle) / half).max()),
-        float((np.abs(dq) / limits.velocity).max()),
-        float((np.abs(ddq) / limits.acceleration).max()),
-    )
-    values = fine.constraints_of(q, dq, ddq).value
-    return linear - 1.0, float(values.max(initial=-np.inf))
+    limits, centre = problem.limits, problem.centre
+    moved = problem.coefficients(x)
+    moved[:, 0] -= centre
+    tiny = np.finfo(float).tiny
+    sizes = []
+    for B, below, above in zip(
+        problem.basis.at(t),
+        (centre - limits.lower, limits.velocity, limits.acceleration),
+        (limits.upper - centre, limits.velocity, limits.acceleration),
+        strict=True,
+    ):
+        values = B @ moved.T
+        sizes += [above / np.maximum(values.max(axis=0), tiny), below / np.maximum(-values.min(axis=0), tiny)]
+    return float(np.min(sizes))
+
+
+def _worst_at_samples(problem: FourierProblem, x: Array) -> float:
+    """The largest constraint at a sample of the fine grid; kept where it is not above zero."""
+    z = problem.coefficients(x)
+    q, dq, ddq = (B @ z.T for B in problem.basis.at(problem.basis.grid(FINER * problem.points)))
+    return float(fine_problem(problem).constraints_of(q, dq, ddq).value.max(initial=-np.inf))
 
 
 def _proved(
     request: DesignRequest, problem: FourierProblem, x: Array, number: int, total: int, until: float
 ) -> Candidate:
     """Until the fine grid agrees: with more room for what is between samples, and at last by a smaller motion."""
-    linear, at_samples = worst_violation(problem, x)
+    worst = _worst_at_samples(problem, x)
     for _ in range(TIGHTENINGS):
-        if max(linear, at_samples) <= 0.0 or time.monotonic() >= until:
+        if worst <= 0.0 or time.monotonic() >= until:
             break
-        excess = max(at_samples, LEAST_TIGHTENING)
+        excess = max(worst, LEAST_TIGHTENING)
         problem = replace(
             problem,
             extra_m=problem.extra_m + 0.12 * excess,
@@ -125,16 +209,14 @@ def _proved(
         for iterate in minimise(problem, x, 12, 100.0):
             x = iterate.x
             total += 1
-        linear, at_samples = worst_violation(problem, x)
+        worst = _worst_at_samples(problem, x)
+    x = x * min(1.0, (1.0 - 1e-9) * _largest_size(problem, x))
     for _ in range(SHRINKS):
-        if max(linear, at_samples) <= 0.0:
+        worst = _worst_at_samples(problem, x)
+        if worst <= 0.0:
             break
-        x = x / (1.0 + linear) if at_samples <= 0.0 else SMALLER * x
-        linear, at_samples = worst_violation(problem, x)
+        x = SMALLER * x
     else:
         return Candidate(number, problem.coefficients(x), np.inf, False, total, True)
-    sharpest = D_PHASES[-1] if request.criterion == "d" else PHASES[-1]
-    asked = replace(
-        problem, criterion=CRITERIA[request.criterion], p=sharpest[1]
-    )  # however far the search came
-    return Candidate(number, problem.coefficients(x), asked.evaluate(x).value, True, total, True)
+    value, _ = _judged(request, problem, x)
+    return Candidate(number, problem.coefficients(x), value, True, total, True)

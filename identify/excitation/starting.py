@@ -68,7 +68,9 @@ def _problems(request: DesignRequest, q: Array) -> list[list[tuple[float, str]]]
     found: list[list[tuple[float, str]]] = [[] for _ in q]
     scene, bound = request.surroundings, request.torque_bound
     looked = request.config.excitation.collisions
-    distances = scene.distances(q) if looked else np.full((len(q), len(scene.wanted)), np.inf)
+    distances = (
+        scene.distances(q, ROOM * scene.wanted) if looked else np.full((len(q), len(scene.wanted)), np.inf)
+    )
     lacking = ROOM * scene.wanted - distances
     for i, k in np.argwhere(lacking > 0.0):
         one, other = scene.pairs[k]

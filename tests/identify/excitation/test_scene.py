@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from heft.daq.config.robot import RobotConfig
-from heft.daq.config.scene import MountingConfig, ObstacleConfig, SceneConfig
+from heft.daq.config.scene import MountingConfig, ObstacleConfig, PlaneConfig, SceneConfig
 from heft.daq.errors import CheckError
 from heft.daq.trajectory.trajectory import Trajectory
 from heft.identify.errors import ModelError
-from heft.identify.excitation.preflight import collision_check, looked_at, workspace_check
+from heft.identify.excitation.preflight import collision_check, looked_at, nearest, workspace_check
 from heft.identify.excitation.route import Router
 from heft.identify.excitation.scene import MOUNTING_PLANE, Scene
 from heft.identify.robot import Robot
@@ -76,8 +76,8 @@ def test_a_motion_through_the_mounting_plane_is_refused(panda: RobotConfig, robo
         CheckError, match=r"link\d and mounting_plane: .* at \d\.\d+ s, bound 0\.02 m; design"
     ):
         collision_check(scene(panda, robot))(motion)
-    samples, _ = looked_at(scene(panda, robot), down)
-    assert 5 < len(samples) < 400  # it does not look where nothing can have happened
+    samples, _, _ = looked_at(scene(panda, robot), down)
+    assert 5 < len(np.unique(samples)) < 400  # it does not look where nothing can have happened
 
 
 def test_between_two_looks_nothing_is_closer_than_it_may_be(panda: RobotConfig, robot: Robot) -> None:
@@ -89,9 +89,31 @@ def test_between_two_looks_nothing_is_closer_than_it_may_be(panda: RobotConfig, 
     for _ in range(5):
         begin, end = rng.uniform(low, high, (2, 7))
         line = begin + np.linspace(0.0, 1.0, 400)[:, None] * (end - begin)
-        _, distances = looked_at(among, line)
-        if np.all(distances >= among.wanted):
-            assert np.all(among.distances(line) >= among.wanted)
+        _, pairs, distances = looked_at(among, line)
+        exact = among.distances(line)
+        kept = np.all(distances >= among.wanted[pairs])
+        assert kept == bool(np.all(exact >= among.wanted))
+        every = np.arange(len(among.pairs))
+        least, pair = nearest(among, line, every)
+        assert exact.min() <= least <= exact.min() + 0.002
+        assert pair == among.pairs[int(exact.min(axis=0).argmin())]
+
+
+def test_balls_around_shapes_are_never_further_apart_than_the_shapes(
+    panda: RobotConfig, robot: Robot
+) -> None:
+    box = ObstacleConfig(box=(0.4, 0.6, 0.1), at=(0.5, 0.0, 0.4), rpy=(0.3, 0.2, 0.1))
+    wall = ObstacleConfig(plane=PlaneConfig(normal=(-2.0, 1.0, 0.5), offset=-1.6))
+    among = scene(panda, robot, obstacles={"box": box, "wall": wall})
+    limits = robot.limits
+    assert limits is not None
+    q = np.random.default_rng(5).uniform(*limits.position.T, (50, 7))
+    exact, least = among.distances(q), among.at_least(q)
+    assert np.all(least <= exact + 1e-9)
+    assert np.median(exact - least) < 0.2
+    far = exact > 0.1
+    assert np.all(among.distances(q, 0.1)[far] >= 0.1)
+    np.testing.assert_array_equal(among.distances(q, 0.1)[~far], exact[~far])
 
 
 def test_the_flange_stays_in_its_workspace(panda: RobotConfig, robot: Robot) -> None:

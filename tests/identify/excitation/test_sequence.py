@@ -42,7 +42,7 @@ def test_ctrl_c_before_there_is_anything_ends_it(ddarm: RobotConfig, monkeypatch
     def interrupted(*_: object) -> Candidate:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("heft.identify.excitation.parallel.search", interrupted)
+    monkeypatch.setattr("heft.identify.excitation.parallel.explore", interrupted)
     with pytest.raises(KeyboardInterrupt):
         design(request_for(ddarm, **SHORT))
 
