@@ -65,7 +65,9 @@ class Disturbances:
             centre, covariance = result.gains.posterior(covariance)
         dry = np.array([_value(result, row, "coulomb") for row in result.robot.rows])
         rms = np.sqrt(np.mean(rows.torque**2, axis=0))
-        least = np.maximum(DRIFT.torque * rms, 1e-6 * max(float(rms.max()), 1e-6))  # rows that nothing was measured of
+        least = np.maximum(
+            DRIFT.torque * rms, 1e-6 * max(float(rms.max()), 1e-6)
+        )  # rows that nothing was measured of
         offset = np.maximum(DRIFT.offset * dry, least)
         changed = _own_columns(result, rows, offset)
         columns = [rows.base @ _root(_arm_covariance(result))]
