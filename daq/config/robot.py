@@ -142,6 +142,7 @@ class ImuConfig(Model):
     """A gyroscope with accelerometer at a site or body of the model."""
 
     frame: str
+    delay_s: float | None = None  # of its readings against joint positions; not given: from the data
 
 
 class ExcitationConfig(Model):

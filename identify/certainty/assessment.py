@@ -200,7 +200,8 @@ def _sensor_delays(alignment: Alignment, common: Delay, uncertainty: Uncertainty
     wider = max(float(np.median(uncertainty.widening)), 1.0)
     found = []
     for one in alignment.sensors:
-        value, std = common.value_s + one.own_s, wider * one.std_s
+        imu = one.sensor in alignment.data.robot.imus  # the common delay is none of its
+        value, std = one.own_s + (0.0 if imu else common.value_s), wider * one.std_s
         half = quantile(uncertainty.degrees) * std
         found.append(
             Delay(one.sensor, common.against, value, std, value - half, value + half, bool(np.isfinite(std)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from heft.identify.data.filters import Differentiator
 from heft.identify.data.known_load import KnownLoad
 from heft.identify.data.on_disk import OnDisk
 from heft.identify.data.root_motion import COLUMNS, given_root, root_from_given, root_from_imu
-from heft.identify.data.sampling import Piece, interpolate
+from heft.identify.data.sampling import Piece, interpolate, read_late
 from heft.identify.data.temperature import Temperature
 from heft.identify.errors import DataError
 
@@ -301,7 +301,11 @@ class Dataset:
                 f"IMU {self.imu_name} has no place in {robot.name}: its file has {', '.join(robot.imus) or 'none'}; "
                 "add it under `imu` with its frame"
             )
-        return root_from_imu(self._on_grid(self.imu, *around), robot, self.imu_name, motion)
+        late = robot.imu_delays.get(self.imu_name, 0.0) / step_s
+        read = partial(self._on_grid, self.imu, piece, step_s)
+        first, last = start - motion.half, stop + motion.half
+        readings = read_late(read, piece, first, last, late) if late else read(first, last)
+        return root_from_imu(readings, robot, self.imu_name, motion)
 
     def wrench_of(self, name: str, piece: Piece, step_s: float, start: int, stop: int) -> Array:
         """A sensor's wrench at samples start .. stop - 1 of a piece's grid: (6, stop - start); NaN: not known."""

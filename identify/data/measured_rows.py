@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.dataset import Dataset
-from heft.identify.data.sampling import Piece
+from heft.identify.data.sampling import Piece, read_late
 from heft.identify.data.white_noise import MOST_SAMPLES, white_noise
 from heft.identify.errors import DataError
 
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
-__all__ = ["measured_rows", "row_noise", "sources_of"]
+__all__ = ["JOINTS", "measured_rows", "row_noise", "sources_of"]
 
 BASE = "base"
 JOINTS = "joints"
@@ -85,10 +86,9 @@ def measured_rows(
 
     What is not known is zero; those rows are left out.
     """
-    torque = data.torque(piece, step_s, start + lag, stop + lag)
     layout = robot.regressor.layout
     if not layout.cuts and not layout.contacts:
-        return torque
+        return data.torque(piece, step_s, start + lag, stop + lag)
     needed = [cut.name for cut in layout.cuts if not cut.summed] + [one.name for one in layout.contacts]
     if missing := [name for name in needed if name not in data.wrench_names]:
         raise DataError(
@@ -102,11 +102,12 @@ def measured_rows(
         if sources is not None and name not in sources:
             wrenches[name] = np.zeros((6, stop - start))
             continue
-        values = _at(data, name, piece, step_s, start, stop, late)
+        values = read_late(partial(data.wrench_of, name, piece, step_s), piece, start, stop, late)
         wrenches[name] = -values if sensor is not None and sensor.reaction else values
     q, _ = data.motion(piece, step_s, start, stop)
     counted = data.has_torque and (sources is None or JOINTS in sources)
-    return layout.measured(torque if counted else None, wrenches, q)
+    torque = data.torque(piece, step_s, start + lag, stop + lag) if counted else None
+    return layout.measured(torque, wrenches, q)
 
 
 def row_noise(robot: Robot, data: Dataset, most: int = MOST_SAMPLES) -> Array:
@@ -126,23 +127,3 @@ def row_noise(robot: Robot, data: Dataset, most: int = MOST_SAMPLES) -> Array:
         single = cut.name in data.wrench_names
         rows.append(noise[data.wrench_names.index(cut.name)] if single else np.linalg.norm(noise, axis=0))
     return np.concatenate(rows)
-
-
-def _at(data: Dataset, name: str, piece: Piece, step_s: float, start: int, stop: int, late: float) -> Array:
-    """A wrench (6, stop - start) read `late` samples later, between samples by the cubic through four."""
-    whole = int(np.floor(late))
-    share = late - whole
-    low, high = max(start + whole - 1, 0), min(stop + whole + 2, piece.count)
-    around = np.nan_to_num(data.wrench_of(name, piece, step_s, low, high), nan=0.0)
-    around = np.pad(around, ((0, 0), (low - (start + whole - 1), stop + whole + 2 - high)), mode="edge")
-    if share == 0.0:
-        return around[:, 1:-2]
-    f = share
-    weights = (
-        -f * (f - 1) * (f - 2) / 6,
-        (f + 1) * (f - 1) * (f - 2) / 2,
-        -(f + 1) * f * (f - 2) / 2,
-        (f + 1) * f * (f - 1) / 6,
-    )
-    count = stop - start
-    return np.asarray(sum(w * around[:, k : k + count] for k, w in enumerate(weights)))

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.data.dataset import Dataset
-from heft.identify.data.filters import central
-from heft.identify.data.measured_rows import measured_rows
+from heft.identify.data.filters import Differentiator, central
+from heft.identify.data.measured_rows import JOINTS, measured_rows
 from heft.identify.data.periodic import periodic_rows
 from heft.identify.data.processing import Processing
 from heft.identify.data.row_block import RowBlock
+from heft.identify.data.sampling import Piece
 from heft.identify.data.survey import Survey, survey
 from heft.identify.errors import DataError
 from heft.identify.robot.regressor.drives import REFERENCE_K
@@ -97,7 +98,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
                     time,
                     rows[:complete],
                     _usable(robot, surveyed, time, processing),
-                    torque.rates(measured_rows(robot, data, piece, step, *around, lag), decimation),
+                    _rates(robot, data, piece, step, around, lag, torque, decimation),
                 )
                 yield block.aligned(delay_s - lag * step)
             index += complete
@@ -109,6 +110,36 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
             f"too short: the longest stretch is {longest:.3g} s, and at {processing.cutoff_hz:g} Hz the filters need "
             f"{(2 * (motion.half + half) + decimation) * step:.3g} s; record longer, or raise the cut-off"
         )
+
+
+def _rates(
+    robot: Robot,
+    data: Dataset,
+    piece: Piece,
+    step_s: float,
+    around: tuple[int, int],
+    lag: int,
+    filters: Differentiator,
+    decimation: int,
+    sources: tuple[str, ...] | None = None,
+) -> Array:
+    """How what was measured changes when it is read later: both derivatives, low-passed and decimated, (K, rows, 2).
+
+    The lever of a contact stays where it is meanwhile: what its sensor tells is read a sample earlier and later.
+    """
+    if not robot.regressor.layout.contacts:
+        return filters.rates(measured_rows(robot, data, piece, step_s, *around, lag, sources), decimation)
+    wrenches = tuple(name for name in data.wrench_names if sources is None or name in sources)
+    early, now, late = (
+        filters.apply(measured_rows(robot, data, piece, step_s, *around, lag + k, wrenches))[0][
+            :, ::decimation
+        ].T
+        for k in (-1, 0, 1)
+    )
+    rates = np.stack([(late - early) / (2 * step_s), (late - 2 * now + early) / step_s**2], axis=2)
+    if sources is None or JOINTS in sources:
+        rates += filters.rates(measured_rows(robot, data, piece, step_s, *around, lag, (JOINTS,)), decimation)
+    return rates
 
 
 def source_rates(
@@ -132,7 +163,7 @@ def source_rates(
     first = round((time[0] - piece.start_s) / step)
     stop = first + (len(time) - 1) * decimation + 1
     around = (first - filters.half, stop + filters.half)
-    rates = filters.rates(measured_rows(robot, data, piece, step, *around, lag, sources), decimation)
+    rates = _rates(robot, data, piece, step, around, lag, filters, decimation, sources)
     rates[:, :, 0] += (delay_s - lag * step) * rates[:, :, 1]
     return rates
 

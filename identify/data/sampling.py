@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,3 +101,26 @@ def interpolate(t: Array, values: Array, start: float, step: float, out: Array) 
             out[j, k] = (
                 w0 * values[i, j] + w1 * values[i + 1, j] + w2 * values[i + 2, j] + w3 * values[i + 3, j]
             )
+
+
+def read_late(read: Callable[[int, int], Array], piece: Piece, start: int, stop: int, late: float) -> Array:
+    """What `read` has of samples start .. stop - 1 of a piece's grid, `late` samples later: (k, stop - start).
+
+    Between samples by the cubic through four; what is not known is zero, and beyond its ends it stays as it is there.
+    """
+    whole = int(np.floor(late))
+    share = late - whole
+    low, high = max(start + whole - 1, 0), min(stop + whole + 2, piece.count)
+    around = np.nan_to_num(read(low, high), nan=0.0)
+    around = np.pad(around, ((0, 0), (low - (start + whole - 1), stop + whole + 2 - high)), mode="edge")
+    if share == 0.0:
+        return around[:, 1:-2]
+    f = share
+    weights = (
+        -f * (f - 1) * (f - 2) / 6,
+        (f + 1) * (f - 1) * (f - 2) / 2,
+        -(f + 1) * f * (f - 2) / 2,
+        (f + 1) * f * (f - 1) / 6,
+    )
+    count = stop - start
+    return np.asarray(sum(w * around[:, k : k + count] for k, w in enumerate(weights)))

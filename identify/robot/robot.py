@@ -62,6 +62,7 @@ class Robot:
     constraints           what is known exactly of its links, beside all this
     sensors               six-axis force/torque sensors by name
     imus                  inertial sensors by name: the link each is on (-1: the root), and its pose there (4, 4)
+    imu_delays            how old their readings are against joint positions [s], where that is known
     sources               what is measured, and so has rows in the regression: `joints`, names of sensors, and `base`,
                           the sum of all that acts on the robot. None: joints, and the base where it moves freely
     """
@@ -89,6 +90,7 @@ class Robot:
     parts: tuple[Part, ...] = ()
     sensors: Mapping[str, WrenchSensor] = field(default_factory=dict)
     imus: Mapping[str, tuple[int, Array]] = field(default_factory=dict)
+    imu_delays: Mapping[str, float] = field(default_factory=dict)
     sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -134,7 +136,9 @@ class Robot:
         """From a robot's configuration that has been read already."""
         from heft.identify.robot import description
 
-        return cls._checked(description.from_config(config))
+        delays = {name: one.delay_s for name, one in config.imu.items() if one.delay_s is not None}
+        robot = cls._checked(description.from_config(config))
+        return replace(robot, imu_delays=delays) if delays else robot
 
     @classmethod
     def from_urdf(
@@ -369,6 +373,7 @@ class Robot:
             "parts": [[part.link, part.place.tolist()] for part in self.parts],
             "sensors": {name: one.to_dict() for name, one in self.sensors.items()},
             "imus": {name: [link, place.tolist()] for name, (link, place) in self.imus.items()},
+            "imu_delays": dict(self.imu_delays),
             "sources": None if self.sources is None else list(self.sources),
         }
         return {name: value for name, value in places.items() if value}

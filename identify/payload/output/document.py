@@ -16,10 +16,11 @@ from heft.identify.payload.output.payload_frames import PayloadFrames, in_frames
 from heft.identify.payload.output.recognition import Recognition, recognise
 from heft.identify.payload.pickups.pickup import Pickup
 
-__all__ = ["SCHEMA", "VERSION", "Reporter"]
+__all__ = ["SCHEMA", "VERSION", "Reporter", "WeighedBy"]
 
 SCHEMA = "heft.payload"
 VERSION = 1
+WeighedBy = Literal["wrist sensor", "joint torques", "wrenches", "joint torques and wrenches"]
 
 
 class Reporter:
@@ -35,7 +36,7 @@ class Reporter:
         self,
         place: tuple[Array, Array],
         *,
-        by: Literal["wrist sensor", "joint torques"],
+        by: WeighedBy,
         origin: float,
         library: Sequence[ObjectConfig] = (),
         frame: str = "flange",

@@ -63,10 +63,10 @@ class Disturbances:
         centre = np.zeros(len(covariance))
         if result.gains is not None:
             centre, covariance = result.gains.posterior(covariance)
-        dry = np.array([_value(result, row, "coulomb") for row in result.robot.rows])
+        measured = np.flatnonzero(result.robot.measured_rows)
+        dry = np.array([_value(result, result.robot.rows[row], "coulomb") for row in measured])
         rms = np.sqrt(np.mean(rows.torque**2, axis=0))
-        least = np.maximum(DRIFT.torque * rms, 1e-6 * max(float(rms.max()), 1e-6))  # rows that nothing was measured of
-        offset = np.maximum(DRIFT.offset * dry, least)
+        offset = np.maximum(DRIFT.offset * dry, np.maximum(DRIFT.torque * rms, np.finfo(float).tiny))
         changed = _own_columns(result, rows, offset)
         columns = [rows.base @ _root(_arm_covariance(result))]
         for number, delay_std in enumerate(rows.delay_std):

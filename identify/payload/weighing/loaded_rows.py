@@ -5,7 +5,7 @@
 with b the base parameters that were identified with the same drives, and so with the same gains kappa
 (`bodies.drive_gain`): what a wrong gain does to them (`certainty.drive_gains`) and to the torque of the load comes
 from one number. phi are the load's ten numbers in the frame of the link that it hangs on. Rows are those of the
-regression: joints, and six of every wrench that was measured, whose gains are 1.
+regression that are measured: joints, and six of every wrench, whose gains are 1.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ class LoadedRows:
                     )
                 )
         torque, rate, arm, base, load, keep, of = (np.concatenate(part) for part in zip(*parts, strict=True))
+        seen = robot.measured_rows
+        torque, rate, arm, base, load, keep = (one[:, seen] for one in (torque, rate, arm, base, load, keep))
         moving = keep.any(axis=1)
         if not moving.any():
             raise DataError(

@@ -19,7 +19,7 @@ from heft.identify.payload.estimation.force_direction import sign_doubt
 from heft.identify.payload.estimation.object_prior import ObjectPrior
 from heft.identify.payload.estimation.wrist_sensor import UNALIGNED_STD_S, WristSensor
 from heft.identify.payload.kinematics.robot_frames import link_in_flange, sensor_in_flange
-from heft.identify.payload.output.document import Reporter
+from heft.identify.payload.output.document import Reporter, WeighedBy
 from heft.identify.payload.pickups.pickup import End, Estimated, Pickup
 from heft.identify.payload.pickups.pickup_follower import PickupFollower
 from heft.identify.payload.scales.arm_model import ArmModel
@@ -170,10 +170,12 @@ def weigh_all(
     return Weighed((held,), None, (), reporter)
 
 
-def _by(robot: Robot) -> str:
-    """What weighs: joint torques, or wrenches by the names of their sensors."""
-    told = {"joints": "joint torques"}
-    return " and ".join(told.get(one, one) for one in robot.sources or ("joints",))
+def _by(robot: Robot) -> WeighedBy:
+    """What weighs a load throughout a recording."""
+    used = robot.sources or ("joints",)
+    if "joints" not in used:
+        return "wrenches"
+    return "joint torques and wrenches" if len(used) > 1 else "joint torques"
 
 
 def _nothing(pickups: Sequence[Pickup]) -> list[str]:

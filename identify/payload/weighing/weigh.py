@@ -47,9 +47,11 @@ def weigh(
                  (`bodies.drive_gain`); None: as the robot's file has it
     prior        what is known of the object, in the last link's frame
     """
-    robot, joints, n = result.robot, len(result.robot.joints), len(result.robot.rows)
+    robot, joints, n = result.robot, len(result.robot.joints), int(result.robot.measured_rows.sum())
     of_joints = robot.gain_spreads if gain_spread is None else gain_spreads(gain_spread, joints)
-    spreads = np.concatenate([of_joints, np.zeros(n - joints)]) * robot.measured_rows
+    driven = bool(robot.measured_rows[:joints].all())
+    spreads = np.concatenate([of_joints, np.zeros(n - joints)]) if driven else np.zeros(n)
+    result = result if driven else replace(result, gains=None)
     link, flange = load_link(robot)
     rows = LoadedRows.of(result, [data] if isinstance(data, Dataset) else list(data))
     disturbances = Disturbances.of(result, rows, gain_covariance(spreads))
@@ -63,7 +65,7 @@ def weigh(
         if abs(ten[0] - before[0]) <= SETTLED * ten[0]:
             break
     estimate = _with_gains(fitted, n)
-    if not spreads.any() and robot.measured_rows[:joints].any():
+    if not spreads.any() and driven:
         estimate = replace(estimate, warnings=(*estimate.warnings, _EXACT))
     if flange is None:
         return estimate
