@@ -154,7 +154,8 @@ def explained(y: Array, columns: Array) -> Array:
     if not columns.shape[1] or len(y) < 2:
         return np.zeros(len(y))
     dy, dx = np.diff(y), np.diff(columns, axis=0)
-    used, slope = np.ones(len(dy), dtype=np.bool_), np.zeros(columns.shape[1])
+    used = np.ones(len(dy), dtype=np.bool_)
+    slope: Array = np.zeros(columns.shape[1])
     for _ in range(3):
         slope = np.linalg.lstsq(dx[used], dy[used], rcond=None)[0]
         left = np.abs(dy - dx @ slope)
