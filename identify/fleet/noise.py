@@ -157,7 +157,7 @@ def explained(y: Array, columns: Array) -> Array:
     used = np.ones(len(dy), dtype=np.bool_)
     slope: Array = np.zeros(columns.shape[1])
     for _ in range(3):
-        slope = np.linalg.lstsq(dx[used], dy[used], rcond=None)[0]
+        slope = np.linalg.lstsq(dx[used], dy[used], rcond=None)[0].astype(np.float64)
         left = np.abs(dy - dx @ slope)
         used = left <= ODD * float(np.median(left)) + 1e-300
     return np.asarray(columns @ slope)
