@@ -35,16 +35,19 @@ def ahead_of_others() -> Iterator[None]:
 
 
 def bring_threads_along() -> None:
-    """Let the other threads of this process come before strangers too, where the calling one does.
+    """Let the other Python threads of this process come before strangers too, where the calling one does.
 
     They share the interpreter with it: one that holds it and is put aside for another program makes acquisition wait.
+    Threads of libraries never hold it, and are left alone: one of ZeroMQ that is just starting sets its own scheduling
+    again, and ends the whole process where that has become another one meanwhile.
     """
     if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_RR:
         return
     lowest = os.sched_param(os.sched_get_priority_min(os.SCHED_RR))
-    for thread in _other_threads():
-        with suppress(PermissionError, ProcessLookupError):
-            os.sched_setscheduler(thread, os.SCHED_RR | os.SCHED_RESET_ON_FORK, lowest)
+    for one in threading.enumerate():
+        if one.native_id is not None and one.native_id != threading.get_native_id():
+            with suppress(PermissionError, ProcessLookupError):
+                os.sched_setscheduler(one.native_id, os.SCHED_RR | os.SCHED_RESET_ON_FORK, lowest)
 
 
 def _other_threads() -> list[int]:

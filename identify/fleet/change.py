@@ -209,8 +209,8 @@ def find_changes(
     days = _days(len(y), days)
     found: list[Change] = []
 
-    def beside(others: Sequence[Change]) -> Change | None:
-        events = [event_column(one.kind, one.first, days) for one in others]
+    def beside(known: Sequence[Change]) -> Change | None:
+        events = [event_column(one.kind, one.first, days) for one in known]
         return _surest(y, np.column_stack([columns, *events]), noise, least, days)
 
     while len(found) < MOST_CHANGES and (one := beside(found)) is not None:
@@ -218,9 +218,9 @@ def find_changes(
     for _ in range(SWEEPS if len(found) > 1 else 0):
         before = list(found)
         for one in before:
-            others = [other for other in found if other is not one]
-            better = beside(others)
-            found = others if better is None else [*others, better]
+            rest = [other for other in found if other is not one]
+            better = beside(rest)
+            found = rest if better is None else [*rest, better]
         if {(one.kind, one.first) for one in found} == {(one.kind, one.first) for one in before}:
             break
     return _refitted(y, columns, found, noise, days), noise

@@ -154,9 +154,10 @@ def explained(y: Array, columns: Array) -> Array:
     if not columns.shape[1] or len(y) < 2:
         return np.zeros(len(y))
     dy, dx = np.diff(y), np.diff(columns, axis=0)
-    used, slope = np.ones(len(dy), dtype=np.bool_), np.zeros(columns.shape[1])
+    used = np.ones(len(dy), dtype=np.bool_)
+    slope: Array = np.zeros(columns.shape[1])
     for _ in range(3):
-        slope = np.linalg.lstsq(dx[used], dy[used], rcond=None)[0]
+        slope = np.linalg.lstsq(dx[used], dy[used], rcond=None)[0].astype(np.float64)
         left = np.abs(dy - dx @ slope)
         used = left <= ODD * float(np.median(left)) + 1e-300
     return np.asarray(columns @ slope)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+import zmq
 
 from heft.daq.priority import ahead_of_others, bring_threads_along
 
@@ -62,3 +64,18 @@ def test_without_permission_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> 
     with ahead_of_others(), another_thread() as thread:
         bring_threads_along()
         assert policy() == policy(thread) == before
+
+
+@pytest.mark.usefixtures("_permitted")
+def test_threads_of_libraries_are_left_alone() -> None:
+    """One of ZeroMQ that is made another's equal while it starts ends the whole process."""
+
+    def tasks() -> set[int]:
+        return {int(one.name) for one in Path("/proc/self/task").iterdir()}
+
+    before = tasks()
+    with ahead_of_others(), zmq.Context() as context, context.socket(zmq.PUB):
+        own = tasks() - before
+        bring_threads_along()
+        assert own
+        assert {policy(thread) for thread in own} == {os.SCHED_OTHER}

@@ -39,7 +39,8 @@ def serve_foxglove(showing: Showing, hub: Hub, scene: Callable[[], dict[str, Any
         from foxglove.websocket import Capability
     except ImportError as exc:
         raise ConfigError(f"--foxglove {port}: needs foxglove-sdk: pip install heft[foxglove]") from exc
-    playback, options = None, {}
+    playback = None
+    options: dict[str, Any] = {}
     if showing.played is not None and showing.control:
         from heft.service.web.foxglove_playback import FoxglovePlayback
 
