@@ -14,7 +14,7 @@ from heft.identify.excitation.criterion import CRITERIA
 from heft.identify.excitation.optimiser import minimise
 from heft.identify.excitation.problem import FINER, FourierProblem
 from heft.identify.excitation.request import DesignRequest
-from heft.identify.excitation.starting import posture, start
+from heft.identify.excitation.starting import start
 
 __all__ = ["Candidate", "Progress", "explore", "fine_problem", "polish"]
 
@@ -89,8 +89,7 @@ def _phases(request: DesignRequest) -> tuple[Sequence[Phase], Sequence[Phase]]:
 def explore(request: DesignRequest, number: int, until: float) -> Candidate:
     """Where start `number` leads under a blunt criterion; ends early when `time.monotonic()` is `until`."""
     rng = np.random.default_rng([request.seed, number])
-    problem = request.problem(posture(request, rng, number))
-    x = start(problem, rng)
+    problem, x = start(request, rng, number)
     x, total = _through(_phases(request)[0], request, problem, x, until, None)
     value, extra = _judged(request, problem, x)
     return Candidate(number, problem.coefficients(x), value, False, total, False, extra)
@@ -171,7 +170,7 @@ def _largest_size(problem: FourierProblem, x: Array) -> float:
     limits, centre = problem.limits, problem.centre
     moved = problem.coefficients(x)
     moved[:, 0] -= centre
-    tiny = np.finfo(float).tiny
+    tiny = 1e-300
     sizes = []
     for B, below, above in zip(
         problem.basis.at(t),
