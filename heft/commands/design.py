@@ -16,6 +16,7 @@ from heft.options import positive, seed
 
 __all__ = ["add", "run"]
 
+MODELS = (".urdf", ".xml", ".mjcf")
 HIGH = 100.0  # a condition number above which is said what it comes from
 
 
@@ -126,6 +127,11 @@ def _robot(path: Path) -> tuple[RobotConfig, RigConfig | None]:
     from heft.daq.config.robot import load_robot
     from heft.daq.config.shipped import locate
 
+    if path.suffix.lower() in MODELS:
+        raise ConfigError(
+            f"{path}: a model, which does not say how hard joints may accelerate; give a robot's file (YAML) with "
+            f"`model: {path.name}` and the joints' limits"
+        )
     if "devices" in read_document(locate(path)):
         rig = load_rig(path)
         return rig.robot, rig

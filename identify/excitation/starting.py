@@ -81,10 +81,19 @@ def _free_ones(request: DesignRequest, rng: np.random.Generator) -> Array:
         often = Counter(problems[0][1].split(":")[0] for problems in found).most_common(1)[0]
         raise ProblemError(
             f"no posture inside the joints' limits is free ({len(candidates)} were tried): {best[0][1]} in the best "
-            f"of them; {often[0]} is the worst of it in {often[1]}; take the obstacle away, say where the mounting "
-            "plane is (scene.mounting.height), or widen the limits"
+            f"of them; {often[0]} is the worst of it in {often[1]}; {_remedy(best[0][1])}"
         )
     return candidates[free]
+
+
+def _remedy(problem: str) -> str:
+    """What to do about what is wrong with the best posture."""
+    if problem.startswith("torque"):
+        return "raise the torque limit, or correct the masses of the robot's file"
+    if problem.startswith("workspace"):
+        return "widen the workspace, or the joints' limits"
+    plane = "say where the mounting plane is (scene.mounting.height)"
+    return f"take the obstacle away, {plane}, or widen the joints' limits"
 
 
 def free_postures(request: DesignRequest, rng: np.random.Generator, count: int) -> Array:

@@ -120,3 +120,10 @@ def test_a_posture_in_collision_is_named(panda: RobotConfig) -> None:
     through = np.array([0.0, 1.7, 0.0, -0.3, 0.0, 1.6, 0.0])
     with pytest.raises(ProblemError, match="the posture to begin at is not free: link"):
         design(request_for(panda, posture=through))
+
+
+@pytest.mark.parametrize("value", [9.0, float("nan")])
+def test_a_posture_outside_the_limits_is_named(panda: RobotConfig, value: float) -> None:
+    posture = np.array([0.0, -0.5, value, -2.0, 0.0, 1.6, 0.8])
+    with pytest.raises(ProblemError, match=rf"--posture: joint3 at {value:g} rad, its range is -2\.\d+ to 2"):
+        design(request_for(panda, posture=posture))
