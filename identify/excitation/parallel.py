@@ -18,7 +18,7 @@ from heft.identify.excitation.search import Candidate, Progress, explore, polish
 
 __all__ = ["best_candidate"]
 
-GRACE_S = 30.0  # after the budget: what a search needs to prove what it has
+GRACE_S = 10.0  # after the budget: what a search needs to prove what it has
 QUIET_S = 0.2
 SEARCH, EXPLORE = 0.9, 0.5  # of the budget: until when is searched, and until when new starts are explored
 POLISHED = 3  # of so many explored motions one is polished, and at least LEAST_POLISHED
