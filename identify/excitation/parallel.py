@@ -141,7 +141,9 @@ class _Processes:
         for place, task in enumerate(tasks):
             self._tasks.put((task, until, place < len(self._processes)))
         undone = {_key(task) for task in tasks}
-        while undone and time.monotonic() < until + GRACE_S:
+        count = len(undone)
+        # a host so busy that nothing has come of its processes is waited for
+        while undone and (len(undone) == count or time.monotonic() < until + GRACE_S):
             try:
                 key, answer, last = self._answers.get(timeout=QUIET_S)
             except queue.Empty:
