@@ -88,6 +88,12 @@ def test_several_starts_in_processes_give_what_one_process_gives(
     assert side_by_side.limits_ok
 
 
+@pytest.mark.slow
+def test_a_host_that_is_late_from_the_first_gives_a_motion_still(ddarm: RobotConfig) -> None:
+    """The budget is over before any process has begun."""
+    assert design(request_for(ddarm, seconds=8.0, harmonics=3, starts=2, budget_s=1e-3)).limits_ok
+
+
 @pytest.mark.parametrize("dwell", [False, True])
 def test_chains_of_moves_and_poses(ddarm: RobotConfig, dwell: bool) -> None:
     chain = design_chain(request_for(ddarm, seconds=15.0), dwell=dwell)
