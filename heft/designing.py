@@ -160,6 +160,12 @@ def told(made: Design) -> dict[str, Any]:
         "closest_approach": {"between": str(made.closest), "distance_m": made.closest.distance}
         if request.config.excitation.collisions and np.isfinite(made.closest.distance)
         else None,
+        "condition_comes_from": {
+            "parameters": made.telling.weakest.parameters,
+            "without_them": made.telling.weakest.without,
+            "columns_of_equal_length": made.telling.weakest.balanced,
+            "why": made.telling.weakest.why(made.condition_number),
+        },
         "hardest": {"name": made.telling.names[hardest], "std": float(made.telling.std[hardest])},
         "expected_std": dict(zip(made.telling.names, made.telling.std.tolist(), strict=True)),
         "random": {

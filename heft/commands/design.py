@@ -16,6 +16,9 @@ from heft.options import positive, seed
 
 __all__ = ["add", "run"]
 
+MODELS = (".urdf", ".xml", ".mjcf")
+HIGH = 100.0  # a condition number above which is said what it comes from
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describe the command."""
@@ -106,6 +109,9 @@ def _print(facts: dict[str, Any]) -> None:
         f"condition number {facts['condition_number']:.1f} (random: {facts['random']['condition_number']:.0f})",
         f"closest limit: {worst['quantity']} of {worst['joint']}, {100 * worst['share']:.1f} % of {worst['bound']:.4g}",
     ]
+    if facts["condition_number"] > HIGH:
+        remedy = "" if facts["criterion"] == "condition" else "; --criterion condition makes it small"
+        lines.insert(1, f"  {facts['condition_comes_from']['why']}{remedy}")
     closest = facts["closest_approach"]
     if closest is not None:
         lines.append(f"closest approach: {closest['between']}, {closest['distance_m']:.3f} m")
@@ -121,6 +127,11 @@ def _robot(path: Path) -> tuple[RobotConfig, RigConfig | None]:
     from heft.daq.config.robot import load_robot
     from heft.daq.config.shipped import locate
 
+    if path.suffix.lower() in MODELS:
+        raise ConfigError(
+            f"{path}: a model, which does not say how hard joints may accelerate; give a robot's file (YAML) with "
+            f"`model: {path.name}` and the joints' limits"
+        )
     if "devices" in read_document(locate(path)):
         rig = load_rig(path)
         return rig.robot, rig

@@ -19,8 +19,22 @@ from heft.identify.excitation.scene import Approach
 from heft.identify.excitation.search import Candidate
 from heft.identify.robot.base import base_parameters
 
-__all__ = ["Design", "LimitUse", "Telling", "design", "information", "make_design", "telling"]
+__all__ = [
+    "Design",
+    "LimitUse",
+    "Telling",
+    "Weakest",
+    "conditioning",
+    "design",
+    "information",
+    "make_design",
+    "telling",
+]
 
+LARGE_PART, SMALL = (
+    0.3,
+    0.3,
+)  # of a unit combination; of the condition number, for its columns' lengths to be the cause
 HOPELESS = 1e8  # a condition number beyond this: some parameter cannot be told at all
 
 
@@ -35,12 +49,40 @@ class LimitUse:
     share: float
 
 
+@dataclass(frozen=True)
+class Weakest:
+    """The combination of parameters that a motion moves the torques with least.
+
+    parameters   those with the largest parts in it, the largest first
+    strongest    the parameter with the largest part in the combination that moves them most
+    without      the condition number without it
+    balanced     the condition number with columns of equal length: what does not come from units and sizes
+    """
+
+    parameters: tuple[str, ...]
+    strongest: str
+    without: float
+    balanced: float
+
+    def why(self, condition: float) -> str:
+        """Why the condition number is what it is, as a sentence without its end."""
+        names = ", ".join(self.parameters)
+        if self.balanced < SMALL * condition:
+            return (
+                f"torques by {names} are small beside those by {self.strongest} (with columns of equal length: "
+                f"{self.balanced:.0f})"
+            )
+        alike = "looks like others along it" if len(self.parameters) == 1 else "look alike along it"
+        return f"torques by {names} {alike} (without this combination: {self.without:.0f})"
+
+
 @dataclass(frozen=True, eq=False)
 class Telling:
     """What a motion tells: condition number of the base columns, and expected standard deviations by parameter."""
 
     names: tuple[str, ...]
     condition_number: float
+    weakest: Weakest
     std: Array
     relative: Array
 
@@ -165,10 +207,26 @@ def telling(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Telli
     base = base_parameters(robot)
     W = robot.regressor.dense(*motion).reshape(-1, len(robot.parameter_names))
     names = base.names if request.target == "links" else tuple(robot.parameter_names[k] for k in columns)
-    singular = np.linalg.svd(W[:, columns], compute_uv=False)
-    payload = float(singular[0] / singular[-1]) if singular[-1] > 0 else float("inf")
-    condition = base.condition_number(W) if request.target == "links" else payload
-    return Telling(names, condition, std, std / request.scale)
+    condition, weakest = conditioning(W[:, columns], names)
+    return Telling(names, condition, weakest, std, std / request.scale)
+
+
+def conditioning(W: Array, names: tuple[str, ...]) -> tuple[float, Weakest]:
+    """The condition number of columns W (m, c), and what it comes from."""
+    triangle = np.linalg.qr(W, mode="r")
+    _, values, directions = np.linalg.svd(triangle)
+    length = np.linalg.norm(triangle, axis=0)
+    equal = np.linalg.svd(triangle / np.maximum(length, np.finfo(float).tiny), compute_uv=False)
+    shares = np.abs(directions[-1])
+    parts = tuple(names[k] for k in np.argsort(-shares) if shares[k] >= min(LARGE_PART, shares.max()))
+    strongest = names[int(np.abs(directions[0]).argmax())]
+    return _ratio(values, -1), Weakest(parts, strongest, _ratio(values, -2), _ratio(equal, -1))
+
+
+def _ratio(values: Array, place: int) -> float:
+    """The first of some singular values over another one."""
+    low = float(values[max(place, -len(values))])
+    return float(values[0]) / low if low > 0.0 else float("inf")
 
 
 def _worst_limit(

@@ -45,6 +45,7 @@ def _summary(made: Design) -> str:
             "condition number",
             f"{plain(made.condition_number, 3)}; random motion: {plain(made.before.condition_number, 3)}",
         ),
+        ("limited by", made.telling.weakest.why(made.condition_number)),
         ("criterion", request.criterion),
         ("for", request.target),
         ("lasts", f"{request.seconds:g} s"),

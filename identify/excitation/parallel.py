@@ -18,7 +18,7 @@ from heft.identify.excitation.search import Candidate, Progress, explore, polish
 
 __all__ = ["best_candidate"]
 
-GRACE_S = 30.0  # after the budget: what a search needs to prove what it has
+GRACE_S = 10.0  # after the budget: what a search needs to prove what it has
 QUIET_S = 0.2
 SEARCH, EXPLORE = 0.9, 0.5  # of the budget: until when is searched, and until when new starts are explored
 POLISHED = 3  # of so many explored motions one is polished, and at least LEAST_POLISHED
@@ -141,7 +141,9 @@ class _Processes:
         for place, task in enumerate(tasks):
             self._tasks.put((task, until, place < len(self._processes)))
         undone = {_key(task) for task in tasks}
-        while undone and time.monotonic() < until + GRACE_S:
+        count = len(undone)
+        # a host so busy that nothing has come of its processes is waited for
+        while undone and (len(undone) == count or time.monotonic() < until + GRACE_S):
             try:
                 key, answer, last = self._answers.get(timeout=QUIET_S)
             except queue.Empty:

@@ -48,7 +48,11 @@ def nearest(scene: Scene, q: Array, pairs: Ints) -> tuple[float, tuple[str, str]
     Good to LEAST_STEP, as what is between two looks at a pair can be nearer by no more.
     """
     best, of = np.inf, None
-    for _, at, distances in _walk(scene, q, lambda _, distance: distance - best, pairs):
+
+    def until_nearer(_: Ints, distance: Array) -> Array:
+        return distance - best
+
+    for _, at, distances in _walk(scene, q, until_nearer, pairs):
         if len(distances) and distances.min() < best:
             best, of = float(distances.min()), scene.pairs[at[distances.argmin()]]
     return best, of

@@ -149,6 +149,13 @@ class DesignRequest:
             )
         if not 0.1 <= self.seconds <= 3600.0:
             raise ProblemError(f"--seconds {self.seconds:g}: a design lasts 0.1 to 3600 s; give another")
+        for k, value in enumerate([] if self.posture is None else self.posture.tolist()):
+            low, high = float(self.bounds.lower[k]), float(self.bounds.upper[k])
+            if not low <= value <= high:
+                raise ProblemError(
+                    f"--posture: {self.limits.axes[k]} at {value:g} rad, its range is {low:g} to {high:g} rad; "
+                    "give a posture inside it"
+                )
         for k in self.moving:
             name, limits = self.limits.axes[k], self.bounds
             ways = {

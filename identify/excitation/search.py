@@ -14,7 +14,7 @@ from heft.identify.excitation.criterion import CRITERIA
 from heft.identify.excitation.optimiser import minimise
 from heft.identify.excitation.problem import FINER, FourierProblem
 from heft.identify.excitation.request import DesignRequest
-from heft.identify.excitation.starting import posture, start
+from heft.identify.excitation.starting import start
 
 __all__ = ["Candidate", "Progress", "explore", "fine_problem", "polish"]
 
@@ -51,7 +51,7 @@ TELL_S = 1.0
 VIOLATION = 10.0  # weight of what is violated, when explored motions are compared
 TIGHTENINGS = 4
 LEAST_TIGHTENING = 0.002
-SMALLER, SHRINKS = 0.97, 60
+SMALLER, MOST_SHRINKS = 0.97, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +89,7 @@ def _phases(request: DesignRequest) -> tuple[Sequence[Phase], Sequence[Phase]]:
 def explore(request: DesignRequest, number: int, until: float) -> Candidate:
     """Where start `number` leads under a blunt criterion; ends early when `time.monotonic()` is `until`."""
     rng = np.random.default_rng([request.seed, number])
-    problem = request.problem(posture(request, rng, number))
-    x = start(problem, rng)
+    problem, x = start(request, rng, number)
     x, total = _through(_phases(request)[0], request, problem, x, until, None)
     value, extra = _judged(request, problem, x)
     return Candidate(number, problem.coefficients(x), value, False, total, False, extra)
@@ -171,7 +170,7 @@ def _largest_size(problem: FourierProblem, x: Array) -> float:
     limits, centre = problem.limits, problem.centre
     moved = problem.coefficients(x)
     moved[:, 0] -= centre
-    tiny = np.finfo(float).tiny
+    tiny = 1e-300
     sizes = []
     for B, below, above in zip(
         problem.basis.at(t),
@@ -189,6 +188,23 @@ def _worst_at_samples(problem: FourierProblem, x: Array) -> float:
     z = problem.coefficients(x)
     q, dq, ddq = (B @ z.T for B in problem.basis.at(problem.basis.grid(FINER * problem.points)))
     return float(fine_problem(problem).constraints_of(q, dq, ddq).value.max(initial=-np.inf))
+
+
+def _kept_size(problem: FourierProblem, x: Array) -> float | None:
+    """A multiple of a motion, at most 1, that keeps what it has to at the samples of the fine grid: SMALLER^k with the
+    least k that doubling and halving finds; None where the smallest that is tried does not."""
+    left, kept = -1, 0
+    while _worst_at_samples(problem, SMALLER**kept * x) > 0.0:
+        left, kept = kept, max(1, 2 * kept)
+        if kept > MOST_SHRINKS:
+            return None
+    while kept - left > 1:
+        middle = (left + kept) // 2
+        if _worst_at_samples(problem, SMALLER**middle * x) > 0.0:
+            left = middle
+        else:
+            kept = middle
+    return float(SMALLER**kept)
 
 
 def _proved(
@@ -211,12 +227,9 @@ def _proved(
             total += 1
         worst = _worst_at_samples(problem, x)
     x = x * min(1.0, (1.0 - 1e-9) * _largest_size(problem, x))
-    for _ in range(SHRINKS):
-        worst = _worst_at_samples(problem, x)
-        if worst <= 0.0:
-            break
-        x = SMALLER * x
-    else:
+    size = _kept_size(problem, x)
+    if size is None:
         return Candidate(number, problem.coefficients(x), np.inf, False, total, True)
+    x = size * x
     value, _ = _judged(request, problem, x)
     return Candidate(number, problem.coefficients(x), value, True, total, True)

@@ -11,12 +11,13 @@ from heft.identify.errors import ProblemError
 from heft.identify.excitation.problem import FourierProblem
 from heft.identify.excitation.request import DesignRequest
 
-__all__ = ["free_postures", "posture", "start"]
+__all__ = ["first_motion", "free_postures", "posture", "start"]
 
 POSTURES = 400
 ROOM = 1.5  # times the clearance: a posture needs some to move in
 INNER = 0.8  # of the range: the motion needs room on both sides
 DRAWS, FEW = 12, 4  # random motions: of all joints, of some
+STILL_POSTURES = 5  # that are compared where joints stand still, besides the middle
 SMALLER = 0.75
 SHRINKS = 24
 USE = 0.9  # of the linear limits
@@ -27,6 +28,40 @@ def posture(request: DesignRequest, rng: np.random.Generator, number: int) -> Ar
 
     `ProblemError` where no posture is found: it names what stands in the way in the best of them.
     """
+    free = _free_ones(request, rng)
+    return np.asarray(free[0 if number == 0 else int(rng.integers(len(free)))])
+
+
+def start(request: DesignRequest, rng: np.random.Generator, number: int) -> tuple[FourierProblem, Array]:
+    """The problem about a posture, and a motion to begin with in it, (k,).
+
+    Where some joints stand still all the time, at a posture that nobody has given, that one of a few is chosen whose
+    motion tells most: from one posture a weight may not be told at all.
+    """
+    if request.posture is not None or len(request.moving) == len(request.limits.axes):
+        problem = request.problem(posture(request, rng, number))
+        return problem, first_motion(problem, rng)
+    free = _free_ones(request, rng)
+    best: tuple[float, FourierProblem, Array] | None = None
+    reason: ProblemError | None = None
+    for place in [0, *rng.integers(len(free), size=STILL_POSTURES)]:
+        problem = request.problem(free[place])
+        try:
+            x = first_motion(problem, rng)
+        except ProblemError as exc:
+            reason = exc
+            continue
+        value = problem.evaluate(x).value
+        if best is None or value < best[0]:
+            best = value, problem, x
+    if best is None:
+        assert reason is not None
+        raise reason
+    return best[1:]
+
+
+def _free_ones(request: DesignRequest, rng: np.random.Generator) -> Array:
+    """Free postures (k, n), the middle of the ranges (or the posture that was given) first where it is free."""
     limits = request.bounds
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     given = request.posture
@@ -35,7 +70,7 @@ def posture(request: DesignRequest, rng: np.random.Generator, number: int) -> Ar
         if problems:
             raise ProblemError(f"the posture to begin at is not free: {problems[0][1]}; choose another one")
         if len(request.moving) < len(middle):
-            return given
+            return given[None]
         middle = given
     draws = middle + INNER * half * rng.uniform(-1.0, 1.0, (POSTURES, len(middle)))
     candidates = np.clip(np.vstack([middle[None], draws]), limits.lower, limits.upper)
@@ -46,10 +81,19 @@ def posture(request: DesignRequest, rng: np.random.Generator, number: int) -> Ar
         often = Counter(problems[0][1].split(":")[0] for problems in found).most_common(1)[0]
         raise ProblemError(
             f"no posture inside the joints' limits is free ({len(candidates)} were tried): {best[0][1]} in the best "
-            f"of them; {often[0]} is the worst of it in {often[1]}; take the obstacle away, say where the mounting "
-            "plane is (scene.mounting.height), or widen the limits"
+            f"of them; {often[0]} is the worst of it in {often[1]}; {_remedy(best[0][1])}"
         )
-    return np.asarray(candidates[free[0] if number == 0 else free[int(rng.integers(len(free)))]])
+    return candidates[free]
+
+
+def _remedy(problem: str) -> str:
+    """What to do about what is wrong with the best posture."""
+    if problem.startswith("torque"):
+        return "raise the torque limit, or correct the masses of the robot's file"
+    if problem.startswith("workspace"):
+        return "widen the workspace, or the joints' limits"
+    plane = "say where the mounting plane is (scene.mounting.height)"
+    return f"take the obstacle away, {plane}, or widen the joints' limits"
 
 
 def free_postures(request: DesignRequest, rng: np.random.Generator, count: int) -> Array:
@@ -107,7 +151,7 @@ def _problems(request: DesignRequest, q: Array) -> list[list[tuple[float, str]]]
     return [sorted(problems, reverse=True) for problems in found]
 
 
-def start(problem: FourierProblem, rng: np.random.Generator) -> Array:
+def first_motion(problem: FourierProblem, rng: np.random.Generator) -> Array:
     """The best of some random motions, each as large as its bounds allow, shape (k,)."""
     m = problem.basis.size
     best: tuple[float, Array] | None = None

@@ -61,3 +61,8 @@ def test_an_unknown_obstacle_shape_is_a_mistake_in_the_file(
     scene.write_text("scene: {obstacles: {table: {at: [0.0, 0.0, 0.1]}}}\n", encoding="utf-8")
     assert main(["design", str(CONFIGS / "robots/ddarm.yaml"), "--obstacles", str(scene)]) == 2
     assert "an obstacle is one of box, sphere, capsule, cylinder, plane" in capsys.readouterr().err
+
+
+def test_a_model_alone_does_not_say_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["design", str(CONFIGS / "robots/wam7.xml")]) == 2
+    assert "does not say how hard joints may accelerate" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from heft.daq.config.scene import ObstacleConfig, SceneConfig
 from heft.daq.trajectory.checks import check_motion
 from heft.identify.errors import ProblemError
 from heft.identify.excitation.chain import design_chain
-from heft.identify.excitation.design import Design, design
+from heft.identify.excitation.design import Design, conditioning, design
 from heft.identify.excitation.design_text import design_text
 from heft.identify.excitation.page import design_page
 from heft.identify.robot.base import base_parameters
@@ -38,6 +38,19 @@ def test_every_limit_is_kept_and_the_condition_is_the_products_own(made: Design)
     assert made.condition_number < 0.5 * made.before.condition_number
 
 
+def test_a_condition_number_says_what_it_comes_from() -> None:
+    rows = np.random.default_rng(0).standard_normal((200, 3))
+    small, weakest = conditioning(rows * [1.0, 1e-3, 2.0], ("a", "b", "c"))
+    assert small == pytest.approx(2000.0, rel=0.2)
+    assert weakest.parameters == ("b",)
+    assert weakest.without < 3.0
+    assert weakest.why(small).startswith("torques by b are small beside those by c (")
+    rows[:, 1] = rows[:, 0] + 1e-3 * rows[:, 1]
+    alike, weakest = conditioning(rows, ("a", "b", "c"))
+    assert set(weakest.parameters) == {"a", "b"}
+    assert weakest.why(alike).startswith(("torques by a, b look alike", "torques by b, a look alike"))
+
+
 def test_equal_requests_give_equal_files(made: Design) -> None:
     again = design(request_for(made.request.config, criterion="condition", seconds=10.0))
     assert design_text(again, "0") == design_text(made, "0")
@@ -60,6 +73,25 @@ def test_the_file_is_read_and_played(made: Design, tmp_path) -> None:
     assert motion.ends_at_rest
     assert motion.duration_s == pytest.approx(10.0)
     check_motion(motion, made.request.limits)
+
+
+@pytest.mark.slow
+def test_several_starts_in_processes_give_what_one_process_gives(
+    ddarm: RobotConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which process does what, and how many there are, does not matter."""
+    request = request_for(ddarm, seconds=8.0, harmonics=3, starts=3)
+    side_by_side = design(request)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    alone = design(request_for(ddarm, seconds=8.0, harmonics=3, starts=3))
+    assert design_text(side_by_side, "0") == design_text(alone, "0")
+    assert side_by_side.limits_ok
+
+
+@pytest.mark.slow
+def test_a_host_that_is_late_from_the_first_gives_a_motion_still(ddarm: RobotConfig) -> None:
+    """The budget is over before any process has begun."""
+    assert design(request_for(ddarm, seconds=8.0, harmonics=3, starts=2, budget_s=1e-3)).limits_ok
 
 
 @pytest.mark.parametrize("dwell", [False, True])
@@ -94,3 +126,10 @@ def test_a_posture_in_collision_is_named(panda: RobotConfig) -> None:
     through = np.array([0.0, 1.7, 0.0, -0.3, 0.0, 1.6, 0.0])
     with pytest.raises(ProblemError, match="the posture to begin at is not free: link"):
         design(request_for(panda, posture=through))
+
+
+@pytest.mark.parametrize("value", [9.0, float("nan")])
+def test_a_posture_outside_the_limits_is_named(panda: RobotConfig, value: float) -> None:
+    posture = np.array([0.0, -0.5, value, -2.0, 0.0, 1.6, 0.8])
+    with pytest.raises(ProblemError, match=rf"--posture: joint3 at {value:g} rad, its range is -2\.\d+ to 2"):
+        design(request_for(panda, posture=posture))

@@ -11,7 +11,7 @@ from heft.daq.config.robot import RobotConfig
 from heft.daq.config.scene import ObstacleConfig, SceneConfig
 from heft.identify.excitation.criterion import CRITERIA
 from heft.identify.excitation.problem import FourierProblem
-from heft.identify.excitation.starting import start
+from heft.identify.excitation.starting import first_motion
 
 from .conftest import middle, request_for
 
@@ -24,7 +24,7 @@ def problem(panda: RobotConfig) -> FourierProblem:
 
 @pytest.fixture(scope="module")
 def x(problem: FourierProblem) -> np.ndarray:
-    return start(problem, np.random.default_rng(1))
+    return first_motion(problem, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("name", list(CRITERIA))
