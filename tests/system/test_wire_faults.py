@@ -21,6 +21,7 @@ from heft.daq.clock import RealClock
 from heft.daq.config.session import load_session
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.motion.state import State
+from heft.daq.priority import ahead_of_others
 from heft.daq.recording import Recording
 from heft.daq.session.session import Session
 from heft.daq.session.sink import Sink
@@ -103,9 +104,7 @@ FAULTS: dict[str, tuple[Callable[[float], Fault], str, float]] = {
         ("dynamixel", "drive fault"),
     ],
 )
-async def test_motion_stops_and_the_device_is_named(
-    kind: str, what: str, tmp_path: Path, steady_clock: Callable[[], RealClock]
-) -> None:
+async def test_motion_stops_and_the_device_is_named(kind: str, what: str, tmp_path: Path) -> None:
     watch = {"stream_age_s": 0.5, "tracking_error": 0.4, "velocity_margin": 2.0}
     steps = [{"name": "reach", "move": {"to": TO, "fraction": 0.1}}]
     content = {"name": "short", "rig": "rig.yaml", "rate_hz": 200, "watch": watch, "steps": steps}
@@ -113,10 +112,10 @@ async def test_motion_stops_and_the_device_is_named(
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(part), encoding="utf-8")
     make, says, within_s = FAULTS[what]
     saboteur = Saboteur(make)
-    with private_endpoints() as endpoints:
+    with private_endpoints() as endpoints, ahead_of_others():
         session = Session(
             load_session(tmp_path / "session.yaml"),
-            clock=steady_clock(),
+            clock=RealClock(),
             out=tmp_path / "out",
             endpoints=endpoints,
             sinks=[saboteur],

@@ -250,15 +250,16 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
             due_ns = begin_ns + number * self._period_ns
             await self.clock.sleep_until(due_ns)
             await self._await_late_answers(due_ns + round(_PATIENCE * self._period_ns))
-            passed, late_ns = divmod(self.clock.now_ns() - due_ns, self._period_ns)
-            wait = late_ns > self._lateness_ns and left_out < _LEFT_OUT
-            if behind := passed + wait:
+            late_ns = self.clock.now_ns() - due_ns
+            if late_ns > self._lateness_ns:
+                wait = left_out < _LEFT_OUT
+                behind = late_ns // self._period_ns + wait
                 self._leave_out(behind)
                 number += behind
                 due_ns += behind * self._period_ns
-            if wait:
                 left_out += 1
-                continue
+                if wait:
+                    continue
             left_out = 0
             await self._exchange(due_ns)
             number += 1

@@ -58,11 +58,11 @@ def rig_file(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-async def test_real_drivers_read_the_simulated_plant(rig_file, steady_clock):
+async def test_real_drivers_read_the_simulated_plant(rig_file):
     config = load_rig(rig_file())
     assert not config.simulated
     assert config.real == ()
-    async with Rig(config, steady_clock()) as rig:
+    async with Rig(config, RealClock()) as rig:
         findings = {finding.device: finding for finding in await probe(rig, 0.3)}
     assert set(rig.truth["clocks"]) == {"wrist", "encoder", "gripper"}
     assert findings["encoder"].streams[0].last.si[-1, 0] == pytest.approx(1.8, abs=1e-3)
@@ -72,11 +72,11 @@ async def test_real_drivers_read_the_simulated_plant(rig_file, steady_clock):
     assert findings["gripper"].identity.vendor == "Robotiq"
 
 
-async def test_faults_on_the_wire_come_from_the_file(rig_file, steady_clock):
+async def test_faults_on_the_wire_come_from_the_file(rig_file):
     path = rig_file(
         ("    gripper:\n", "    gripper:\n  faults:\n    - {kind: drop, device: wrist, rate: 0.2}\n")
     )
-    async with Rig(load_rig(path), steady_clock()) as rig:
+    async with Rig(load_rig(path), RealClock()) as rig:
         findings = {finding.device: finding for finding in await probe(rig, 0.3)}
     wrist = findings["wrist"].counters
     assert wrist.lost > 0.1 * (wrist.lost + wrist.received)

@@ -35,7 +35,7 @@ class LateClock:
     [
         (3_000_000, [0, 3, 0], [0, 5, 10], 0),  # 0.2 ms on the line: there is time left in the cycle
         (3_000_000, [0, 4.5, 0], [0, 10], 1),
-        (3_000_000, [0, 7, 0], [0, 10, 15], 1),  # the one after it has just begun
+        (3_000_000, [0, 7, 0], [0, 15], 2),  # what is under way may still come in
         (250_000, [0, 2, 0], [0, 5, 10], 0),  # half a cycle at the least
         (250_000, [0, 3, 0], [0, 10], 1),  # would meet the next one
     ],
