@@ -25,7 +25,7 @@ TAKES = 0.3  # of the residual's square, that another joint's motion explains
 LEFT = 0.04  # of the torque: smaller residuals are not asked
 DRIFT_S, DRIFT_TAKES = 3e-3, 0.05  # of a delay over the log, and of the residual's square that it explains
 REVERSALS = 4  # of a joint: with fewer, drift, friction and gravity look alike
-HOLDS = 0.15  # of the torque left: beyond, the model does not hold, and drift is not what is wrong
+HOLDS = 0.15  # of the torque left beside the drift: beyond, the model does not hold, and drift is not what is wrong
 FAST = 0.1  # of the top speed: below, friction is not what the model says
 
 
@@ -131,13 +131,15 @@ def _drifts(rows: Regression) -> list[Finding]:
         (np.where(rows.kept, rows.tau, 0.0) ** 2).sum(axis=0) / np.maximum(rows.kept.sum(axis=0), 1)
     )
     for j in range(rows.n):
-        if rows.reversals[j] < REVERSALS or not rows.left[j] < HOLDS:
+        if rows.reversals[j] < REVERSALS or not np.isfinite(rows.left[j]):
             continue
         joint, top = rows.robot.joints[j], float(np.quantile(np.abs(rows.dq[:, j]), 0.95))
         turn = np.tanh(rows.dq[:, j] / max(0.05 * top, 1e-9))
         braking = _friction(rows, j, turn)
         bias, std, takes = rows.added(j, u)
         rub, rub_std, rub_takes = rows.added(j, u * turn)
+        if not rows.left[j] * np.sqrt(1 - max(takes, rub_takes)) < HOLDS:
+            continue
         if abs(bias) > max(SURE * std, BIAS * sizes[j]) and takes > max(rub_takes, 0.1):
             severity: Severity = "serious" if abs(bias) > MUCH_BIAS * sizes[j] else "note"
             found.append(

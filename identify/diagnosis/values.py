@@ -242,8 +242,11 @@ def _clipped(key: str, table: Table, values: Array, skipped: set[int]) -> list[F
             enough = at_end.sum() >= max(20, CLIPPED * len(x)) and at_end.sum() > STEEP * (
                 near - at_end.sum()
             )
+            elsewhere = float(((steps == 0) & ~at_end[1:]).mean())
             stands = (
-                plateaus >= 2 and repeats < 0.2 and runs.max(initial=0) > 4 * max(1.0, _usual_run(x, at_end))
+                plateaus >= 2
+                and elsewhere < 0.2
+                and runs.max(initial=0) > 4 * max(1.0, _usual_run(x, at_end))
             )
             rest = (
                 repeats - at_end.mean() > 0.05
