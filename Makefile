@@ -8,7 +8,7 @@ NEWEST := 3.14
 # Processes that tests run in. On two cores: one more than these, since many tests wait for a device or a clock.
 WORKERS ?= 3
 # Tests of devices, wires and programs wait for real time: they run apart from those that only compute.
-REAL_TIME := $(addprefix tests/,conformance drivers/devices drivers/emulators drivers/transports daq/bus daq/following \
+REAL_TIME := $(addprefix tests/,conformance drivers/devices drivers/emulators drivers/transports daq/bus daq/emulation daq/following \
   daq/mqtt daq/record daq/replay daq/rig daq/session daq/test_clock.py identify/worker heft system)
 # A host may stall for half a second, and tests in real time with it: they are tried again, and said so (-r R).
 AGAIN := -r R --reruns
