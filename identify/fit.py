@@ -198,13 +198,13 @@ def fit(
         raise SolverError("; ".join([str(exc), *(one.text for one in causes[:1])])) from exc
     if answer.sample_weights is not None or not np.array_equal(answer.weights, weights):
         scatter = scatter_of(alignment, answer)
-    assessment = assess(alignment, answer, scatter)
+    assessment = assess(alignment, answer, scatter, stated.spread)
     carried = problem.carried
     if contradiction := assessment.contradiction:
         problem = replace(problem, carried=None)
         alignment = replace(alignment, problem=problem)
         answer = estimate(problem, method.name, **method.options)
-        assessment = assess(alignment, answer, scatter)
+        assessment = assess(alignment, answer, scatter, stated.spread)
         assessment = replace(assessment, warnings=(contradiction, *assessment.warnings))
 
     configuration = {

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from heft.identify.bodies.drive_gain import gain_covariance
+from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.certainty.bootstrap import BootstrapCheck
 from heft.identify.certainty.constraint_check import contradicted_constraints
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
@@ -69,8 +70,11 @@ class Assessment:
         return replace(self, facts=self.facts | check.facts, warnings=(*self.warnings, *check.warnings))
 
 
-def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assessment:
-    """Covariance, delay and intervals of an estimate with this scatter of its residuals."""
+def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter, spread: PriorSpread) -> Assessment:
+    """Covariance, delay and intervals of an estimate with this scatter of its residuals.
+
+    spread   of the prior as stated: links that are further off may as well be gains that are
+    """
     data, problem = alignment.data.weighted(estimate.sample_weights), alignment.problem
     effect = scatter.effect
     bias = attenuation(data, problem, estimate, effect.spread)
@@ -79,7 +83,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
     if unmodelled:
         between = jackknife(Windows.of(data, problem, estimate, alignment.estimated, WINDOWS))
     uncertainty = uncertainty_of(problem, estimate, scatter, bias, between)
-    gains = _gains(alignment, estimate, effect, uncertainty)
+    gains = _gains(alignment, estimate, effect, uncertainty, spread)
     gains, uncertainty, by_gain, gain_warnings = _with_gains(data.robot, gains, uncertainty)
     delays = _delays(alignment, effect, uncertainty)
     recordings = recording_terms(data, estimate.parameters, delays)
@@ -114,13 +118,18 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter) -> Assess
 
 
 def _gains(
-    alignment: Alignment, estimate: Estimate, effect: Influence, uncertainty: Uncertainty
+    alignment: Alignment,
+    estimate: Estimate,
+    effect: Influence,
+    uncertainty: Uncertainty,
+    stated: PriorSpread,
 ) -> DriveGains:
     """What the data say of the drives' gains; residuals count for as much less as they widen intervals."""
+    problem = replace(alignment.problem, spread=stated)
     spread = np.where(np.isfinite(effect.spread), effect.spread, 0.0)
     wider = float(np.median(uncertainty.widening[effect.known])) if effect.known.any() else 1.0
-    gains = drive_gains(alignment.problem, estimate, spread, wider**2)
-    return with_links(gains, alignment.problem, estimate)
+    gains = drive_gains(problem, estimate, spread, wider**2)
+    return with_links(gains, problem, estimate)
 
 
 def _with_gains(

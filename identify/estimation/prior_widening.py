@@ -44,12 +44,12 @@ class PriorWidening:
 
 
 def prior_widening(problem: Problem) -> PriorWidening:
-    """Of a problem with a prior; 1 without."""
+    """Of a problem with a prior; 1 without. By its torques alone: what a wrist sensor says is no file."""
     if problem.prior is None:
         return PriorWidening()
     R, z = whitened(problem, weights_of(problem))
     stated = np.setdiff1d(np.arange(len(problem.layout)), problem.vague)
-    seen, off = R @ problem.metric, z - R @ problem.start
+    seen, off = R @ problem.metric_of(problem.spread), z - R @ problem.known
     vague = seen[:, problem.vague]
     both = np.column_stack([seen[:, stated], off])
     U, values, _ = np.linalg.svd(vague, full_matrices=False)
