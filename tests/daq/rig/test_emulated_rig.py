@@ -244,6 +244,8 @@ def test_devices_lists_kinds(capsys):
 
 
 async def test_nothing_is_left_open_when_a_device_fails(rig_file):
-    path = rig_file(("    gripper:\n", ""))
+    path = rig_file(
+        ("    gripper:\n", ""), ("/dev/ttyUSB1", "/dev/ttyUSB2")
+    )  # locked: other tests have other ports
     with pytest.raises(ConnectError, match=r"1 of 3 devices did not connect"):
         await Rig(load_rig(path), RealClock()).__aenter__()
