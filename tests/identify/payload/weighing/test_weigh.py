@@ -233,7 +233,7 @@ def test_what_is_wrong_is_said(right: Bench) -> None:
 @pytest.mark.slow
 def test_a_dozen_objects() -> None:
     """Of four arms, each with gains drawn in another way; the campaign is benchmarks/gains.py."""
-    found = [one for k, how in enumerate(plant.DRAWN) for one in plant.checks(k, how, 0.1, loads=3)]
+    found = [one for k, how in enumerate(plant.DRAWN) for one in plant.checks(k, how, 0.1, objects=3)]
     assert len(found) == 12
     assert sum(one.covered[0] for one in found) >= 10
     assert max(abs(one.error[1]) for one in found) < 0.02
