@@ -16,7 +16,9 @@ from heft.service.registration import RunningService
 __all__ = ["ask_service"]
 
 _LOOK_S = 0.2
-_PATIENCE_S = 120.0
+#: How long the service may take to read and check what is asked for, and to answer while it is at work: one that prepares
+#: a session on a busy host is slow, and not gone.
+_PATIENCE_S, _ANSWER_S = 120.0, 30.0
 _CODES = {"done": ExitCode.DONE, "aborted": ExitCode.ABORTED, "failed": ExitCode.FAILED}
 
 
@@ -44,7 +46,7 @@ def ask_service(
 async def _follow(
     service: RunningService, kind: str, request: dict[str, Any], arm: str | None
 ) -> dict[str, Any]:
-    async with ServiceClient(service.endpoint) as client:
+    async with ServiceClient(service.endpoint, _ANSWER_S) as client:
         loop = asyncio.get_running_loop()
         stops: list[asyncio.Task[Any]] = []
 
