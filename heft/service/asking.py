@@ -16,8 +16,8 @@ from heft.service.registration import RunningService
 __all__ = ["ask_service"]
 
 _LOOK_S = 0.2
-#: How long the service may take to read and check what is asked for, and to answer while it is at work: one that prepares
-#: a session on a busy host is slow, and not gone.
+#: How long the service may take to read and check what is asked for, and to answer while it is at work: one that
+#: prepares a session on a busy host is slow, and not gone.
 _PATIENCE_S, _ANSWER_S = 120.0, 30.0
 _CODES = {"done": ExitCode.DONE, "aborted": ExitCode.ABORTED, "failed": ExitCode.FAILED}
 
