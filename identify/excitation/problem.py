@@ -15,6 +15,7 @@ import numpy as np
 from heft.daq.trajectory.fourier import FourierSeries
 from heft.daq.trajectory.limits import Limits
 from heft.identify.bodies.arrays import Array
+from heft.identify.excitation.balance import Balance
 from heft.identify.excitation.criterion import Criterion, evaluate
 from heft.identify.excitation.fourier_basis import FourierBasis
 from heft.identify.excitation.optimiser import Evaluation
@@ -45,12 +46,13 @@ class FourierProblem:
     moving      joints that move; the others stay at `centre`
     centre      [rad] (n,), about which coefficients are counted
     torque      bounds [N m] (n,), or None where torques are not known
-    noise       standard deviation of the joints' torques [N m] (n,)
+    noise       standard deviation of each measured row: the joints' torques [N m], six numbers of every wrench
     given       information that is there already, (c, c)
     scale       what deviations are compared with, (c,)
     p           exponent of the criterion's rounding
     extra_m     [m] added to the scene's clearance, for what is between samples
     torque_room share of the torque bounds that may be used, for what is between samples
+    balance     of a robot that stands, or None
     stop_room   share of half the range by which stops end inside it, for what is between samples
     """
 
@@ -65,6 +67,7 @@ class FourierProblem:
     scale: Array
     torque: Array | None = None
     scene: Scene | None = None
+    balance: Balance | None = None
     p: float = 4.0
     extra_m: float = 0.005
     torque_room: float = 0.99
@@ -157,7 +160,7 @@ class FourierProblem:
         value, by_F = evaluate(self.criterion, F, self.p, self.scale)
         G = (2.0 / len(q)) * (W @ by_F) * np.tile(weights, len(q))[:, None]
         gradient = self._to_coefficients(sample.pull_back(G))
-        found = self._constraints(sample, q, dq)
+        found = self._constraints(sample, q, dq, ddq)
         return Evaluation(value, gradient, found.value, self._constraint_slopes(found))
 
     def violations(self, x: Array) -> SampleConstraints:
@@ -166,13 +169,13 @@ class FourierProblem:
 
     def constraints_of(self, q: Array, dq: Array, ddq: Array) -> SampleConstraints:
         """The same of any motion (T, n)."""
-        return self._constraints(self.regressor.sample(q, dq, ddq, slopes=False), q, dq)
+        return self._constraints(self.regressor.sample(q, dq, ddq, slopes=False), q, dq, ddq)
 
     @cached_property
     def _weights(self) -> Array:
         return 1.0 / self.noise if self.criterion.weighted else np.ones(len(self.noise))
 
-    def _constraints(self, sample: RegressorSample, q: Array, dq: Array) -> SampleConstraints:
+    def _constraints(self, sample: RegressorSample, q: Array, dq: Array, ddq: Array) -> SampleConstraints:
         parts = []
         if self.torque is not None and sample.torque is not None:
             parts.append(torque_constraints(sample, self.torque_room * self.torque, self.limits.axes))
@@ -180,6 +183,8 @@ class FourierProblem:
             parts.append(stop_constraints(self.limits, q, dq, self.stop_room))
         if self.scene is not None:
             parts.append(collision_constraints(self.scene, q, self.extra_m))
+        if self.balance is not None:
+            parts.append(self.balance.constraints(q, dq, ddq, self.extra_m, slopes=sample.moved is not None))
         return SampleConstraints.joined(parts, q.shape[1])
 
     def _to_coefficients(self, gradient: MotionGradient) -> Array:

@@ -18,7 +18,14 @@ from heft.identify.excitation.sampled_regressor import RegressorSample
 from heft.identify.excitation.scene import Scene
 from heft.identify.robot.regressor.row_layout import Ints
 
-__all__ = ["SampleConstraints", "collision_constraints", "stop_constraints", "torque_constraints"]
+__all__ = [
+    "METRE",
+    "NEARBY",
+    "SampleConstraints",
+    "collision_constraints",
+    "stop_constraints",
+    "torque_constraints",
+]
 
 NEARBY = -0.3  # c below this is left out: no step goes that far
 NEARBY_M = 0.06  # [m] beyond the clearance
@@ -63,11 +70,8 @@ def torque_constraints(sample: RegressorSample, bound: Array, joints: Sequence[s
     assert sample.torque is not None
     share = np.abs(sample.torque) / bound - 1.0
     at, joint = _where(share > NEARBY)
-    if sample.torque_slopes is None:
-        slopes = np.zeros((3, len(at), len(bound)))
-    else:
-        sign = np.sign(sample.torque[at, joint]) / bound[joint]
-        slopes = sample.torque_slopes[:, :, at, joint].transpose(0, 2, 1) * sign[:, None]
+    sign = np.sign(sample.torque[at, joint]) / bound[joint]
+    slopes = sample.slopes_of_torques(at, joint) * sign[:, None]
     return SampleConstraints(
         share[at, joint], at, slopes, tuple(f"torque of {joints[int(j)]}" for j in joint)
     )
