@@ -34,8 +34,9 @@ from heft.identify.result import Result, load
 __all__ = ["design_request", "designed_files", "robot_limits", "search_motion", "told"]
 
 
-#: Searches, where nobody says how many: for a payload the hand waits.
+#: Searches, where nobody says how many: for a payload the hand waits, and those of a free base's many joints are long.
 STARTS = {"links": 12, "payload": 1}
+STARTS_FREE = 2
 
 
 class _Obstacles(Model):
@@ -67,7 +68,7 @@ def design_request(
         rate_hz=arguments.rate_hz,
         posture=None if posture is None else np.array(posture),
         seed=arguments.seed,
-        starts=arguments.starts or STARTS[arguments.target],
+        starts=arguments.starts or (STARTS_FREE if config.base == "free" else STARTS[arguments.target]),
         budget_s=arguments.budget,
         measured=None if rig is None or config.base == "fixed" else _measured(rig),
     )
@@ -113,7 +114,10 @@ def _measured(rig: RigConfig) -> tuple[str, ...]:
     """What a rig's devices measure of a robot with a free base: torques, unless its drives tell no current, and wrenches."""
     drives = [one for one in rig.devices.values() if moves_axes(one.kind)]
     torques = any(getattr(one.options, "reports_current", True) for one in drives)
-    return (*(("joints",) if torques else ()), *(name for name in rig.robot.wrench_sensors if name in rig.devices))
+    return (
+        *(("joints",) if torques else ()),
+        *(name for name in rig.robot.wrench_sensors if name in rig.devices),
+    )
 
 
 def _free_noise(rig: RigConfig, request: DesignRequest) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -66,7 +66,9 @@ class Balance:
             changed = (whole[1:] - whole[0]) / steps[:, None, None]
             by_motion = changed[:, back, kind].reshape(3, -1, len(at)).transpose(0, 2, 1)
         about = ["the centre of pressure"] * len(self.soles.offsets) + ["the load on the soles"]
-        return SampleConstraints(value[at, kind], at.astype(np.int64), by_motion, tuple(about[k] for k in kind))
+        return SampleConstraints(
+            value[at, kind], at.astype(np.int64), by_motion, tuple(about[k] for k in kind), kind
+        )
 
     def _floor(self, wrench: Array) -> tuple[Array, Array]:
         """u . f (T,) and u x m (T, 3)."""

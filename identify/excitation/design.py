@@ -199,7 +199,9 @@ def before(request: DesignRequest, t: Array) -> Telling:
         request.limits, period_s=request.seconds, harmonics=request.harmonics, seed=request.seed
     )
     motion = random.at(t)
-    for values, still in zip(motion, (request.stance, 0.0 * request.stance, 0.0 * request.stance), strict=True):
+    for values, still in zip(
+        motion, (request.stance, 0.0 * request.stance, 0.0 * request.stance), strict=True
+    ):
         values[:, request.held] = still[list(request.held)]
     return telling(request, motion)
 
@@ -215,7 +217,9 @@ def telling(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Telli
     inverse = (vectors**2 / np.maximum(values, np.finfo(float).eps)).sum(axis=1)
     std = np.sqrt(inverse) / size
     W = request.rows_of(motion).reshape(-1, len(robot.parameter_names))
-    names = request.base.names if request.target == "links" else tuple(robot.parameter_names[k] for k in columns)
+    names = (
+        request.base.names if request.target == "links" else tuple(robot.parameter_names[k] for k in columns)
+    )
     condition, weakest = conditioning(W[:, columns], names)
     return Telling(names, condition, weakest, std, std / request.scale)
 

@@ -42,7 +42,9 @@ def given_information(
                 f"--given {path}: a result of {result.robot.name} with the joints {', '.join(result.robot.joints)}; "
                 "give results of this robot"
             )
-        total += _information(result, names, path) if request.support is None else _at_rest(result, request, path)
+        total += (
+            _information(result, names, path) if request.support is None else _at_rest(result, request, path)
+        )
         noise.append(_noise(result, request.rate_hz))
     known = np.sqrt(np.mean(np.square(noise), axis=0))
     return replace(request, given=total, noise=known if request.noise is None else request.noise)

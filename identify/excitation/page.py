@@ -26,7 +26,15 @@ def design_page(made: Design) -> str:
     """The page as text; needs no script and nothing from outside. Equal designs give equal pages."""
     css = files("heft.identify.result.report").joinpath("assets", "report.css").read_text(encoding="utf-8")
     name = made.request.config.name
-    parts = [_summary(made), _told(made), _curves(made), _torques(made), _clearance(made), _balance(made), _arm(made)]
+    parts = [
+        _summary(made),
+        _told(made),
+        _curves(made),
+        _torques(made),
+        _clearance(made),
+        _balance(made),
+        _arm(made),
+    ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -58,7 +66,9 @@ def _summary(made: Design) -> str:
         feet = " and ".join(request.support.feet)
         items.append(("base", f"rests on {feet}" if feet else "hangs, and rests upright"))
     if request.balance is not None:
-        items.append(("centre of pressure", f"{request.balance.room(*made.motion).min():.3f} m inside the soles"))
+        items.append(
+            ("centre of pressure", f"{request.balance.room(*made.motion).min():.3f} m inside the soles")
+        )
     if not request.config.excitation.collisions:
         items.append(("closest approach", "not looked at: the robot's file switches collisions off"))
     elif np.isfinite(made.closest.distance):

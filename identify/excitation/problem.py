@@ -53,6 +53,7 @@ class FourierProblem:
     extra_m     [m] added to the scene's clearance, for what is between samples
     torque_room share of the torque bounds that may be used, for what is between samples
     balance     of a robot that stands, or None
+    peaks_only  of a constraint's samples only those count where it is largest: with many joints there are thousands
     stop_room   share of half the range by which stops end inside it, for what is between samples
     """
 
@@ -68,6 +69,7 @@ class FourierProblem:
     torque: Array | None = None
     scene: Scene | None = None
     balance: Balance | None = None
+    peaks_only: bool = False
     p: float = 4.0
     extra_m: float = 0.005
     torque_room: float = 0.99
@@ -163,6 +165,12 @@ class FourierProblem:
         found = self._constraints(sample, q, dq, ddq)
         return Evaluation(value, gradient, found.value, self._constraint_slopes(found))
 
+    def value(self, x: Array) -> float:
+        """The criterion alone."""
+        q, dq, ddq = self.motion(x)
+        W = self.regressor.sample(q, dq, ddq, slopes=False).dense * np.tile(self._weights, len(q))[:, None]
+        return evaluate(self.criterion, W.T @ W / len(q) + self.given, self.p, self.scale)[0]
+
     def violations(self, x: Array) -> SampleConstraints:
         """The constraints at samples that are close to their bounds or beyond."""
         return self.constraints_of(*self.motion(x))
@@ -185,7 +193,8 @@ class FourierProblem:
             parts.append(collision_constraints(self.scene, q, self.extra_m))
         if self.balance is not None:
             parts.append(self.balance.constraints(q, dq, ddq, self.extra_m, slopes=sample.moved is not None))
-        return SampleConstraints.joined(parts, q.shape[1])
+        found = SampleConstraints.joined(parts, q.shape[1])
+        return found.peaks() if self.peaks_only else found
 
     def _to_coefficients(self, gradient: MotionGradient) -> Array:
         moving = list(self.moving)

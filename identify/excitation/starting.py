@@ -51,7 +51,7 @@ def start(request: DesignRequest, rng: np.random.Generator, number: int) -> tupl
         except ProblemError as exc:
             reason = exc
             continue
-        value = problem.evaluate(x).value
+        value = problem.value(x)
         if best is None or value < best[0]:
             best = value, problem, x
     if best is None:
@@ -179,7 +179,7 @@ def first_motion(problem: FourierProblem, rng: np.random.Generator) -> Array:
             x = SMALLER * x
         else:
             continue
-        value = problem.evaluate(x).value
+        value = problem.value(x)
         if np.isfinite(value) and (best is None or value < best[0]):
             best = value, x
     if best is None:

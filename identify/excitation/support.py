@@ -52,9 +52,7 @@ class Support:
         """Under the feet at posture q [rad, m] (n,); `ProblemError` where it cannot stand like that."""
         up = -robot.gravity / np.linalg.norm(robot.gravity)
         poses = robot.link_poses(q)
-        places = {
-            name: poses[robot.sensors[name].link] @ robot.sensors[name].place for name in self.feet
-        }
+        places = {name: poses[robot.sensors[name].link] @ robot.sensors[name].place for name in self.feet}
         heights = [float(place[:3, 3] @ up) for place in places.values()]
         if max(heights) - min(heights) > LEVEL_M:
             raise ProblemError(

@@ -15,7 +15,9 @@ __all__ = ["imu_noise", "wrench_noise"]
 
 SHARE = 0.01  # of the weight beyond a sensor, where nothing says what its noise is
 LEVER = 0.1  # [m] at which that weight acts: a size of limbs
-CUTOFF_HZ = 10.0  # of the filter that angular rates are differentiated with: fits of large robots choose 7 to 12 Hz
+CUTOFF_HZ = (
+    10.0  # of the filter that angular rates are differentiated with: fits of large robots choose 7 to 12 Hz
+)
 
 
 def wrench_noise(robot: Robot, sensors: Mapping[str, tuple[float, float]]) -> Array:
