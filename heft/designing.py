@@ -111,7 +111,7 @@ def _rig_noise(rig: RigConfig) -> np.ndarray[Any, np.dtype[np.float64]] | None:
 
 
 def _measured(rig: RigConfig) -> tuple[str, ...]:
-    """What a rig's devices measure of a robot with a free base: torques, unless its drives tell no current, and wrenches."""
+    """What a rig's devices measure of a robot with a free base: wrenches, and torques where its drives tell current."""
     drives = [one for one in rig.devices.values() if moves_axes(one.kind)]
     torques = any(getattr(one.options, "reports_current", True) for one in drives)
     return (
@@ -124,7 +124,7 @@ def _free_noise(rig: RigConfig, request: DesignRequest) -> np.ndarray[Any, np.dt
     """Of every measured row, as much at the design's rate as simulated devices say that they have at their own."""
 
     def at_rate(name: str, key: str) -> float | None:
-        options = rig.devices[name].options
+        options: Any = rig.devices[name].options
         value = getattr(options, key, None)
         return None if value is None else float(value) * float(np.sqrt(request.rate_hz / options.rate_hz))
 

@@ -17,6 +17,7 @@ from heft.identify.excitation.problem import FINER
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.scene import Approach
 from heft.identify.excitation.search import Candidate
+from heft.identify.excitation.with_prior import deviations_with_prior
 
 __all__ = [
     "Design",
@@ -207,7 +208,7 @@ def before(request: DesignRequest, t: Array) -> Telling:
 
 
 def telling(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Telling:
-    """What a motion tells, together with what is given."""
+    """What a motion tells, together with what is given, and of a free base with what the file knows."""
     robot, columns = request.robot, list(request.columns)
     F = information(request, motion)
     if request.given is not None:
@@ -216,6 +217,8 @@ def telling(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Telli
     values, vectors = np.linalg.eigh(F / np.outer(size, size))
     inverse = (vectors**2 / np.maximum(values, np.finfo(float).eps)).sum(axis=1)
     std = np.sqrt(inverse) / size
+    if request.support is not None and robot.prior is not None:
+        std = deviations_with_prior(robot, request.base, F)
     W = request.rows_of(motion).reshape(-1, len(robot.parameter_names))
     names = (
         request.base.names if request.target == "links" else tuple(robot.parameter_names[k] for k in columns)

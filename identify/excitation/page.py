@@ -88,13 +88,16 @@ def _told(made: Design) -> str:
     ]
     request = made.request
     noise = ", ".join(plain(value, 2) for value in request.row_noise.tolist())
+    base = ""
     of = f"torque noise of {noise} N\u00b7m (joint by joint)"
     if request.support is not None:
         rows = np.array(request.robot.rows)[request.robot.measured_rows]
         of = f"noise of {noise} N, N\u00b7m ({', '.join(rows)})"
+        base = " While the root rests, and together with what the robot's file knows."
     said = (
         f"<p>Expected with white {of} at {request.rate_hz:g} Hz; "
-        "\u201cbefore\u201d is a random motion of the same duration.</p>"
+        "\u201cbefore\u201d is a random motion of the same duration."
+        f"{base}</p>"
     )
     return section(
         "told",

@@ -238,8 +238,8 @@ class DesignRequest:
         name = self.whole.name
         if self.target == "payload":
             raise ProblemError(
-                f"--for payload: {name}'s base moves freely, and motions for a payload are designed for arms whose base "
-                "stands still; design for links"
+                f"--for payload: {name}'s base moves freely, and motions for a payload are designed for arms whose "
+                "base stands still; design for links"
             )
         if not any(source != "joints" for source in self.robot.sources or ()):
             raise ProblemError(

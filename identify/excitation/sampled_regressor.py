@@ -27,8 +27,8 @@ MotionGradient = tuple[Array, Array, Array]
 
 
 def moved_motions(motion: Array) -> tuple[Array, Array]:
-    """Position, velocity and acceleration (3, T, n) as they are, then with each number of each joint moved a little, one
-    after the other: (3, (3 n + 1) T, n), and by how much, (3 n,)."""
+    """Position, velocity and acceleration (3, T, n) as they are, then with each number of each joint moved a little,
+    one after the other: (3, (3 n + 1) T, n), and by how much, (3 n,)."""
     n = motion.shape[2]
     copies = [motion]
     for kind, step in enumerate((STEP, STEP, 1.0)):
@@ -46,8 +46,8 @@ class RegressorSample:
     motion          position, velocity, acceleration (3, T, n)
     rows            (T, R), without structural zeros
     moved           (3 n, T, R): by position, velocity, acceleration of each joint; None where nobody asked
-    torque, slopes  by the robot's prior, (T, n), and derivatives (3, n, T, n); None where there is none, the slopes also
-                    where torques are not among what is measured
+    torque, slopes  by the robot's prior, (T, n), and derivatives (3, n, T, n); None where there is none, the slopes
+                    also where torques are not measured
     """
 
     owner: SampledRegressor

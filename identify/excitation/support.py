@@ -64,16 +64,16 @@ class Support:
             tilt = float(np.arccos(np.clip(np.abs(up @ place[:3, :3]).max(), -1.0, 1.0)))
             if tilt > LEVEL_RAD:
                 raise ProblemError(
-                    f"standing: {name} is turned by {tilt:.3f} rad against the floor, at most {LEVEL_RAD:g} rad; give a "
-                    "--posture in which it is flat on it"
+                    f"standing: {name} is turned by {tilt:.3f} rad against the floor, at most {LEVEL_RAD:g} rad; give "
+                    "a --posture in which it is flat on it"
                 )
             points += [place[:3, 3], *_corners(config, robot, name, poses, up)]
         origin = np.mean([place[:3, 3] for place in places.values()], axis=0)
         normals, offsets = _edges(np.array(points) - origin, up)
         if not len(normals):
             raise ProblemError(
-                f"standing: the model draws no box or mesh under {', '.join(self.feet)}, so where they may press is not "
-                "known; draw the soles as boxes in the model"
+                f"standing: the model draws no box or mesh under {', '.join(self.feet)}, so where they may press is "
+                "not known; draw the soles as boxes in the model"
             )
         return Soles(up, origin, normals, offsets)
 
@@ -85,13 +85,13 @@ def support_of(robot: Robot) -> Support:
     hung = any(one.link < 0 for one in contacts.values())
     if not contacts:
         raise ProblemError(
-            f"{robot.name}: its base moves freely, and nothing in its file says what carries it; give the sensor at the "
-            "crane's hook, or those under the feet, under `wrench_sensors` with `contact: true`"
+            f"{robot.name}: its base moves freely, and nothing in its file says what carries it; give the sensor at "
+            "the crane's hook, or those under the feet, under `wrench_sensors` with `contact: true`"
         )
     if not hung and not feet:
         raise ProblemError(
-            f"{robot.name}: {', '.join(contacts)} carry it and need not rest, so where its base is during a motion is not "
-            "known; write `rest: true` at feet that stand on the ground, or hang the root on a sensor"
+            f"{robot.name}: {', '.join(contacts)} carry it and need not rest, so where its base is during a motion is "
+            "not known; write `rest: true` at feet that stand on the ground, or hang the root on a sensor"
         )
     if feet and hung:
         raise ProblemError(
@@ -129,7 +129,7 @@ def _corners(config: RobotConfig, robot: Robot, name: str, poses: Array, up: Arr
 
 
 def _edges(points: Array, up: Array) -> tuple[Array, Array]:
-    """Outward normals (k, 3) and offsets (k,) of the convex hull of points (m, 3) seen from above; none if it is thin."""
+    """Outward normals (k, 3) and offsets (k,) of the convex hull of points (m, 3) seen from above; none if thin."""
     from scipy.spatial import ConvexHull, QhullError  # takes long to load
 
     along = np.linalg.svd(up[None])[2][1:]

@@ -110,7 +110,7 @@ def link_combinations(robot: Robot) -> tuple[int, tuple[str, ...]]:
 
 
 def _structure(robot: Robot, rest: Rest | None = None) -> Array:
-    """Regressors at random states (with `rest`, of the joints that move), brought to as many rows as there are parameters, shape (p, p)."""
+    """Regressors at random states (with `rest`, of what moves), as many rows as there are parameters, (p, p)."""
     rng = np.random.default_rng(0)
     n, p = len(robot.joints), len(robot.parameter_names)
     rows = robot.measured_rows
