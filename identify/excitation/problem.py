@@ -20,6 +20,7 @@ from heft.identify.excitation.criterion import Criterion, evaluate
 from heft.identify.excitation.fourier_basis import FourierBasis
 from heft.identify.excitation.optimiser import Evaluation
 from heft.identify.excitation.sample_constraints import (
+    APART,
     SampleConstraints,
     collision_constraints,
     stop_constraints,
@@ -53,6 +54,7 @@ class FourierProblem:
     extra_m     [m] added to the scene's clearance, for what is between samples
     torque_room share of the torque bounds that may be used, for what is between samples
     balance     of a robot that stands, or None
+    held        joints that stand still, also at an end of their range
     peaks_only  of a constraint's samples only those count where it is largest: with many joints there are thousands
     stop_room   share of half the range by which stops end inside it, for what is between samples
     """
@@ -69,6 +71,7 @@ class FourierProblem:
     torque: Array | None = None
     scene: Scene | None = None
     balance: Balance | None = None
+    held: tuple[int, ...] = ()
     peaks_only: bool = False
     p: float = 4.0
     extra_m: float = 0.005
@@ -188,7 +191,9 @@ class FourierProblem:
         if self.torque is not None and sample.torque is not None:
             parts.append(torque_constraints(sample, self.torque_room * self.torque, self.limits.axes))
         if self.limits.brakes:
-            parts.append(stop_constraints(self.limits, q, dq, self.stop_room))
+            stops = stop_constraints(self.limits, q, dq, self.stop_room)
+            held = np.isin(stops.series % APART, self.held)
+            parts.append(stops.only(np.flatnonzero(~held)) if held.any() else stops)
         if self.scene is not None:
             parts.append(collision_constraints(self.scene, q, self.extra_m))
         if self.balance is not None:

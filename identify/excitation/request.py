@@ -203,6 +203,7 @@ class DesignRequest:
             torque=self.torque_bound,
             scene=self.surroundings if self.config.excitation.collisions else None,
             balance=self.balance,
+            held=self.held,
             peaks_only=self.support is not None,
         )
 

@@ -19,6 +19,7 @@ from heft.identify.excitation.scene import Scene
 from heft.identify.robot.regressor.row_layout import Ints
 
 __all__ = [
+    "APART",
     "METRE",
     "NEARBY",
     "SampleConstraints",
@@ -54,7 +55,10 @@ class SampleConstraints:
         peak = np.ones(len(value), dtype=bool)
         peak[:-1] &= ~(beside & (value[:-1] < value[1:]))
         peak[1:] &= ~(beside & (value[:-1] >= value[1:]))
-        kept = np.sort(order[peak])
+        return self.only(np.sort(order[peak]))
+
+    def only(self, kept: Ints) -> SampleConstraints:
+        """Some of them."""
         about = tuple(self.about[k] for k in kept)
         return SampleConstraints(
             self.value[kept], self.sample[kept], self.slopes[:, kept], about, self.series[kept]

@@ -183,7 +183,9 @@ def first_motion(problem: FourierProblem, rng: np.random.Generator) -> Array:
         if np.isfinite(value) and (best is None or value < best[0]):
             best = value, x
     if best is None:
-        about = Counter(problem.violations(0.0 * x).about).most_common(1)
+        still = problem.violations(0.0 * x)
+        left = [about for about, value in zip(still.about, still.value, strict=True) if value > 0.0]
+        about = Counter(left or still.about).most_common(1)
         raise ProblemError(
             f"no motion about a free posture keeps every bound: {about[0][0] if about else 'the limits'} is left by "
             "the smallest of them; widen it"
