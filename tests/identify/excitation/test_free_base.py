@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +11,22 @@ import numpy as np
 import pytest
 import yaml
 
+from heft.commands.design import add
+from heft.daq.config.rig import load_rig
 from heft.daq.config.robot import RobotConfig, load_robot
-from heft.designing import told
+from heft.designing import design_request, told
+from heft.identify.data import Dataset
 from heft.identify.errors import ProblemError
 from heft.identify.excitation.chain import design_chain
 from heft.identify.excitation.criterion import CRITERIA
-from heft.identify.excitation.design import Design, design
+from heft.identify.excitation.design import Design, design, telling
+from heft.identify.excitation.given import given_information
 from heft.identify.excitation.page import design_page
 from heft.identify.excitation.problem import FourierProblem
 from heft.identify.excitation.sample_constraints import SampleConstraints
 from heft.identify.excitation.shapes import link_shapes
 from heft.identify.excitation.starting import start
+from heft.identify.fit import fit
 from heft.identify.robot import Robot
 from heft.identify.robot.base import Rest, base_parameters
 
@@ -230,3 +236,38 @@ def test_base_parameters_of_a_root_that_rests(hung: RobotConfig) -> None:
     rest = base_parameters(robot, Rest())
     held = base_parameters(robot, Rest(((0, 0.0), (1, 0.0))))
     assert held.rank < rest.rank < base_parameters(robot).rank
+
+
+def test_what_an_earlier_session_told_counts(hanging: Design, tmp_path: Path) -> None:
+    request = hanging.request
+    robot = request.robot
+    assert robot.prior is not None
+    t = np.arange(0.0, 12.0, 0.005)
+    motion = hanging.series.at(t)
+    wrench = robot.regressor.torque(*motion, robot.prior)[:, robot.measured_rows]
+    wrench += 0.1 * np.random.default_rng(0).standard_normal(wrench.shape)
+    pose = np.tile([0.0, 0.0, 0.9, 0.0, 0.0, 0.0, 1.0], (len(t), 1))
+    data = Dataset.from_arrays(t, motion[0], wrenches={"hook": wrench}, base_pose=pose)
+    result = fit(Robot.from_config(request.config), data)
+    given = given_information(request, [result.save(tmp_path / "result.json")])
+    assert given.given is not None
+    assert given.given.shape == (request.base.rank,) * 2
+    assert given.row_noise.shape == (6,)
+    once, twice = telling(replace(given, given=None), hanging.motion).std, telling(given, hanging.motion).std
+    assert np.all(twice < 1.001 * once)
+    assert 0.4 < np.median(twice / once) < 0.95
+
+
+def test_a_rig_says_what_is_measured_and_how_well() -> None:
+    parser = argparse.ArgumentParser()
+    add(parser)
+    rig = load_rig(CONFIGS / "rigs/sim_humanoid.yaml")
+    arguments = parser.parse_args([str(rig.path), "--rate-hz", "500"])
+    request = design_request(arguments, rig.robot, rig)
+    assert request.robot.sources == ("crane", "left_ankle", "right_ankle")
+    rows = np.array(request.robot.rows)[request.robot.measured_rows]
+    noise = dict(zip(rows.tolist(), request.row_noise.tolist(), strict=True))
+    assert 0.1 < noise["left_ankle.fx"] < 0.15  # its own 0.1 N, and the accelerometer's of the foot's mass
+    assert noise["crane.fx"] > 1.0  # that of some 60 kg: 0.02 m/s2
+    bare = design_request(parser.parse_args([str(rig.robot.path)]), rig.robot, None)
+    assert bare.row_noise[0] == pytest.approx(0.01 * 9.81 * 61.6, rel=0.01)
