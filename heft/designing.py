@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,22 @@ from heft.daq.errors import ConfigError
 from heft.daq.recording import Recording
 from heft.daq.trajectory.limits import Brake, Limits
 from heft.daq.whole_file import write_whole
+from heft.drivers.registry import moves_axes
 from heft.identify.excitation.design import Design, design
 from heft.identify.excitation.design_text import design_text
 from heft.identify.excitation.given import given_information
 from heft.identify.excitation.page import design_page
-from heft.identify.excitation.request import DesignRequest
+from heft.identify.excitation.request import NOISE, DesignRequest
 from heft.identify.excitation.search import Candidate
+from heft.identify.excitation.wrench_noise import imu_noise, wrench_noise
 from heft.identify.result import Result, load
 
 __all__ = ["design_request", "designed_files", "robot_limits", "search_motion", "told"]
 
 
-#: Searches, where nobody says how many: for a payload the hand waits.
+#: Searches, where nobody says how many: for a payload the hand waits, and those of a free base's many joints are long.
 STARTS = {"links": 12, "payload": 1}
+STARTS_FREE = 2
 
 
 class _Obstacles(Model):
@@ -60,13 +64,16 @@ def design_request(
         harmonics=arguments.harmonics,
         criterion=arguments.criterion,
         target=arguments.target,
-        noise=None if rig is None else _rig_noise(rig),
+        noise=None if rig is None or config.base == "free" else _rig_noise(rig),
         rate_hz=arguments.rate_hz,
         posture=None if posture is None else np.array(posture),
         seed=arguments.seed,
-        starts=arguments.starts or STARTS[arguments.target],
+        starts=arguments.starts or (STARTS_FREE if config.base == "free" else STARTS[arguments.target]),
         budget_s=arguments.budget,
+        measured=None if rig is None or config.base == "fixed" else _measured(rig),
     )
+    if rig is not None and request.whole.tree.free and request.robot.sources:
+        request = replace(request, noise=_free_noise(rig, request))
     return given_information(request, arguments.given, _earlier) if arguments.given else request
 
 
@@ -101,6 +108,44 @@ def _rig_noise(rig: RigConfig) -> np.ndarray[Any, np.dtype[np.float64]] | None:
         if device.kind == "sim_drives" and noise is not None:
             return np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(rig.robot.joints),)).copy()
     return None
+
+
+def _measured(rig: RigConfig) -> tuple[str, ...]:
+    """What a rig's devices measure of a robot with a free base: wrenches, and torques where its drives tell current."""
+    drives = [one for one in rig.devices.values() if moves_axes(one.kind)]
+    torques = any(getattr(one.options, "reports_current", True) for one in drives)
+    return (
+        *(("joints",) if torques else ()),
+        *(name for name in rig.robot.wrench_sensors if name in rig.devices),
+    )
+
+
+def _free_noise(rig: RigConfig, request: DesignRequest) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Of every measured row, as much at the design's rate as simulated devices say that they have at their own."""
+
+    def at_rate(name: str, key: str) -> float | None:
+        options: Any = rig.devices[name].options
+        value = getattr(options, key, None)
+        return None if value is None else float(value) * float(np.sqrt(request.rate_hz / options.rate_hz))
+
+    robot = request.robot
+    torques = _rig_noise(rig)
+    sensors: dict[str, tuple[float, float]] = {}
+    for name in robot.sources or ():
+        if name in rig.devices:
+            force, torque = at_rate(name, "force_noise"), at_rate(name, "torque_noise")
+            if force is not None and torque is not None:
+                sensors[name] = force, torque
+    wrenches = wrench_noise(robot, sensors)
+    for name in robot.imus:
+        if name in rig.devices:
+            gyro, accelerometer = at_rate(name, "gyro_noise"), at_rate(name, "accelerometer_noise")
+            if gyro is not None and accelerometer is not None:
+                middle = 0.5 * (request.limits.lower + request.limits.upper)
+                wrenches = np.hypot(wrenches, imu_noise(robot, middle, name, gyro, accelerometer))
+    if torques is None:
+        torques = NOISE * np.array([joint.torque for joint in rig.robot.joints.values()])
+    return np.concatenate([torques, wrenches])[robot.measured_rows]
 
 
 def search_motion(request: DesignRequest, family: str) -> Design:
@@ -160,6 +205,7 @@ def told(made: Design) -> dict[str, Any]:
         "closest_approach": {"between": str(made.closest), "distance_m": made.closest.distance}
         if request.config.excitation.collisions and np.isfinite(made.closest.distance)
         else None,
+        **_base(made),
         "condition_comes_from": {
             "parameters": made.telling.weakest.parameters,
             "without_them": made.telling.weakest.without,
@@ -173,3 +219,12 @@ def told(made: Design) -> dict[str, Any]:
             "median_std_ratio": float(np.median(made.before.std / made.telling.std)),
         },
     }
+
+
+def _base(made: Design) -> dict[str, Any]:
+    """What holds a free base, and how far its centre of pressure stays inside its soles [m]; of a fixed one nothing."""
+    support, balance = made.request.support, made.request.balance
+    if support is None:
+        return {}
+    room = None if balance is None else float(balance.room(*made.motion).min())
+    return {"base": {"rests_on": list(support.feet), "balance_m": room}}

@@ -151,11 +151,13 @@ class ExcitationConfig(Model):
     ranges      for some joints a narrower range [rad, m] than the limits, for the sake of cables
     keep_stop   a stop from every sample ends inside the position limits, as `heft run` asks for
     collisions  the arm keeps clear of itself and of its scene
+    balance_margin  of a robot that stands: its centre of pressure stays so far inside its soles [m]
     """
 
     ranges: dict[Name, tuple[float, float]] = Field(default_factory=dict)
     keep_stop: bool = True
     collisions: bool = True
+    balance_margin: NonNegative = 0.03
 
 
 class RobotConfig(Model):

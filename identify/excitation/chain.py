@@ -12,10 +12,9 @@ import numpy as np
 
 from heft.daq.trajectory.chain import chain_motion
 from heft.daq.trajectory.fourier import FourierSeries
-from heft.daq.trajectory.random_fourier import random_fourier
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
-from heft.identify.excitation.design import Design, make_design, telling
+from heft.identify.excitation.design import Design, before, make_design
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.search import Candidate
 from heft.identify.excitation.starting import free_postures, posture
@@ -53,10 +52,8 @@ def design_chain(request: DesignRequest, *, dwell: bool) -> Design:
             if not _free(request, move.position, move.velocity, move.acceleration):
                 continue
             use = np.all(move.velocity == 0.0, axis=1) if dwell else np.ones(len(move), dtype=bool)
-            W = request.robot.regressor.dense(move.position[use], move.velocity[use], move.acceleration[use])[
-                :, :, columns
-            ]
-            W = (W / request.torque_noise[:, None]).reshape(-1, len(columns)) * size
+            W = request.rows_of((move.position[use], move.velocity[use], move.acceleration[use]))
+            W = (W[:, :, columns] / request.row_noise[:, None]).reshape(-1, len(columns)) * size
             more = F + W.T @ W * (request.rate_hz / LOOK_HZ)
             worth = float(np.linalg.slogdet(more)[1]) / max(move.duration_s, 0.1)
             if best is None or worth > best[0]:
@@ -79,16 +76,13 @@ def design_chain(request: DesignRequest, *, dwell: bool) -> Design:
     candidate = Candidate(0, np.zeros((0, 0)), -float(np.linalg.slogdet(F)[1]), True, len(chain), True)
     sampled = (motion.position, motion.velocity, motion.acceleration)
     t = np.arange(len(motion)) / motion.rate_hz
-    random = random_fourier(
-        request.limits, period_s=request.seconds, harmonics=request.harmonics, seed=request.seed
-    )
     return make_design(
         request,
         candidate,
         still,
         t,
         sampled,
-        telling(request, random.at(np.linspace(0.0, request.seconds, 500))),
+        before(request, np.linspace(0.0, request.seconds, 500)),
         begin,
         poses=poses,
         fraction=FRACTION,
@@ -103,7 +97,7 @@ def _size(request: DesignRequest) -> Array:
     q = rng.uniform(limits.lower, limits.upper, (50, len(limits.axes)))
     dq = rng.uniform(-1.0, 1.0, q.shape) * limits.velocity
     ddq = rng.uniform(-1.0, 1.0, q.shape) * limits.acceleration
-    W = request.robot.regressor.dense(q, dq, ddq)[:, :, list(request.columns)] / request.torque_noise[:, None]
+    W = request.rows_of((q, dq, ddq))[:, :, list(request.columns)] / request.row_noise[:, None]
     length = np.linalg.norm(W.reshape(-1, len(request.columns)), axis=0)
     return 1.0 / np.maximum(length, 1e-12)
 

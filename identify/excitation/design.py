@@ -17,13 +17,14 @@ from heft.identify.excitation.problem import FINER
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.scene import Approach
 from heft.identify.excitation.search import Candidate
-from heft.identify.robot.base import base_parameters
+from heft.identify.excitation.with_prior import deviations_with_prior
 
 __all__ = [
     "Design",
     "LimitUse",
     "Telling",
     "Weakest",
+    "before",
     "conditioning",
     "design",
     "information",
@@ -135,10 +136,7 @@ def design(request: DesignRequest, tell: Callable[[Candidate], None] = lambda _:
     candidate = best_candidate(request, tell)
     series = request.basis.series(candidate.coefficients)
     t = request.basis.grid(FINER * request.problem(series.q0).points)
-    random = random_fourier(
-        request.limits, period_s=request.seconds, harmonics=request.harmonics, seed=request.seed
-    )
-    made = make_design(request, candidate, series, t, series.at(t), telling(request, random.at(t)), begin)
+    made = make_design(request, candidate, series, t, series.at(t), before(request, t), begin)
     if made.condition_number > HOPELESS and request.target == "links" and request.given is None:
         hard = made.telling.names[int(np.nanargmax(made.telling.relative))]
         raise ProblemError(
@@ -163,9 +161,11 @@ def make_design(
     rest_s: float = 0.0,
 ) -> Design:
     """A motion with all that is said of it; `begin` is when the search began."""
-    robot, scene = request.robot, request.surroundings
+    robot, scene = request.whole, request.surroundings
     nearest, closest = scene.closest(motion[0])
     torque = None if robot.prior is None else robot.torque(*motion, robot.prior)
+    if torque is not None and request.held:
+        torque[:, request.held] = np.nan  # up to how the legs share the load
     return Design(
         request,
         candidate,
@@ -187,15 +187,28 @@ def make_design(
 
 def information(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Array:
     """F about the request's parameters from a motion (T, n) that is measured at its rate, (c, c)."""
-    robot, columns = request.robot, list(request.columns)
-    W = robot.regressor.dense(*motion)[:, :, columns] / request.torque_noise[:, None]
+    columns = list(request.columns)
+    W = request.rows_of(motion)[:, :, columns] / request.row_noise[:, None]
     W = W.reshape(-1, len(columns))
     samples = request.rate_hz * request.seconds
     return np.asarray(W.T @ W * (samples / len(motion[0])))
 
 
+def before(request: DesignRequest, t: Array) -> Telling:
+    """What a random motion of the same duration tells, sampled at t [s] (T,)."""
+    random = random_fourier(
+        request.limits, period_s=request.seconds, harmonics=request.harmonics, seed=request.seed
+    )
+    motion = random.at(t)
+    for values, still in zip(
+        motion, (request.stance, 0.0 * request.stance, 0.0 * request.stance), strict=True
+    ):
+        values[:, request.held] = still[list(request.held)]
+    return telling(request, motion)
+
+
 def telling(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Telling:
-    """What a motion tells, together with what is given."""
+    """What a motion tells, together with what is given, and of a free base with what the file knows."""
     robot, columns = request.robot, list(request.columns)
     F = information(request, motion)
     if request.given is not None:
@@ -204,9 +217,12 @@ def telling(request: DesignRequest, motion: tuple[Array, Array, Array]) -> Telli
     values, vectors = np.linalg.eigh(F / np.outer(size, size))
     inverse = (vectors**2 / np.maximum(values, np.finfo(float).eps)).sum(axis=1)
     std = np.sqrt(inverse) / size
-    base = base_parameters(robot)
-    W = robot.regressor.dense(*motion).reshape(-1, len(robot.parameter_names))
-    names = base.names if request.target == "links" else tuple(robot.parameter_names[k] for k in columns)
+    if request.support is not None and robot.prior is not None:
+        std = deviations_with_prior(robot, request.base, F)
+    W = request.rows_of(motion).reshape(-1, len(robot.parameter_names))
+    names = (
+        request.base.names if request.target == "links" else tuple(robot.parameter_names[k] for k in columns)
+    )
     condition, weakest = conditioning(W[:, columns], names)
     return Telling(names, condition, weakest, std, std / request.scale)
 
@@ -239,6 +255,8 @@ def _worst_limit(
     middle = limits.lower + half
     bounds = np.array([joint.torque for joint in request.config.joints.values()])
     for k, name in enumerate(names):
+        if k in request.held:
+            continue
         i = int(np.abs(q[:, k] - middle[k]).argmax())
         bound = limits.upper[k] if q[i, k] > middle[k] else limits.lower[k]
         share = float(abs(q[i, k] - middle[k]) / half[k])

@@ -12,9 +12,10 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.result import Result, load
-from heft.identify.robot.base import base_parameters
 
 __all__ = ["given_information"]
+
+UNKNOWN = 1e12  # times the largest variance: a parameter that earlier sessions tell nothing of
 
 
 def given_information(
@@ -31,7 +32,7 @@ def given_information(
         raise ProblemError(
             "--given: only a design for links adds to earlier results; leave it out for a payload"
         )
-    names = base_parameters(request.robot).names
+    names = request.base.names
     total = np.zeros((len(names), len(names)))
     noise = []
     for path in files:
@@ -41,7 +42,9 @@ def given_information(
                 f"--given {path}: a result of {result.robot.name} with the joints {', '.join(result.robot.joints)}; "
                 "give results of this robot"
             )
-        total += _information(result, names, path)
+        total += (
+            _information(result, names, path) if request.support is None else _at_rest(result, request, path)
+        )
         noise.append(_noise(result, request.rate_hz))
     known = np.sqrt(np.mean(np.square(noise), axis=0))
     return replace(request, given=total, noise=known if request.noise is None else request.noise)
@@ -50,7 +53,25 @@ def given_information(
 def _noise(result: Result, rate_hz: float) -> Array:
     """White noise at `rate_hz` that tells as much as a result's rows, which are fewer and filtered [N m] (n,)."""
     seconds = sum(origin.duration_s for origin in result.provenance.data)
-    return np.asarray(np.sqrt(rate_hz * seconds / (result.fit.rows * result.weights)))
+    measured = result.fit.rows > 0
+    return np.asarray(np.sqrt(rate_hz * seconds / (result.fit.rows * result.weights)[measured]))
+
+
+def _at_rest(result: Result, request: DesignRequest, path: Path) -> Array:
+    """The information about base parameters that show while a free root rests: combinations of the result's own."""
+    if result.robot.parameter_names != request.robot.parameter_names:
+        raise ProblemError(
+            f"--given {path}: identified from {', '.join(result.robot.sources or ('joints',))}, and this design is for "
+            f"{', '.join(request.robot.sources or ())}; give results of the same sensors"
+        )
+    covariance = result.base.covariance.copy()
+    known = np.isfinite(np.diag(covariance))
+    covariance[~known, :] = covariance[:, ~known] = 0.0
+    covariance[~known, ~known] = UNKNOWN * np.diag(covariance).max()
+    A = np.linalg.lstsq(result.base.matrix.T, request.base.matrix.T, rcond=None)[0].T
+    combined = A @ covariance @ A.T
+    size = np.sqrt(np.diag(combined))
+    return np.asarray(np.linalg.pinv(combined / np.outer(size, size), rcond=1e-12) / np.outer(size, size))
 
 
 def _information(result: Result, names: tuple[str, ...], path: Path) -> Array:

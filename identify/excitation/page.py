@@ -26,7 +26,15 @@ def design_page(made: Design) -> str:
     """The page as text; needs no script and nothing from outside. Equal designs give equal pages."""
     css = files("heft.identify.result.report").joinpath("assets", "report.css").read_text(encoding="utf-8")
     name = made.request.config.name
-    parts = [_summary(made), _told(made), _curves(made), _torques(made), _clearance(made), _arm(made)]
+    parts = [
+        _summary(made),
+        _told(made),
+        _curves(made),
+        _torques(made),
+        _clearance(made),
+        _balance(made),
+        _arm(made),
+    ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -54,6 +62,13 @@ def _summary(made: Design) -> str:
             f"{worst.quantity} of {worst.joint}: {100 * worst.share:.1f} % of {plain(worst.bound, 4)}",
         ),
     ]
+    if request.support is not None:
+        feet = " and ".join(request.support.feet)
+        items.append(("base", f"rests on {feet}" if feet else "hangs, and rests upright"))
+    if request.balance is not None:
+        items.append(
+            ("centre of pressure", f"{request.balance.room(*made.motion).min():.3f} m inside the soles")
+        )
     if not request.config.excitation.collisions:
         items.append(("closest approach", "not looked at: the robot's file switches collisions off"))
     elif np.isfinite(made.closest.distance):
@@ -65,16 +80,24 @@ def _summary(made: Design) -> str:
 
 
 def _told(made: Design) -> str:
-    rows = [
+    told = [
         (name, plain(before, 3), plain(after, 3), plain(before / after, 3))
         for name, before, after in zip(
             made.telling.names, made.before.std.tolist(), made.telling.std.tolist(), strict=True
         )
     ]
-    noise = ", ".join(plain(value, 2) for value in made.request.torque_noise.tolist())
+    request = made.request
+    noise = ", ".join(plain(value, 2) for value in request.row_noise.tolist())
+    base = ""
+    of = f"torque noise of {noise} N\u00b7m (joint by joint)"
+    if request.support is not None:
+        rows = np.array(request.robot.rows)[request.robot.measured_rows]
+        of = f"noise of {noise} N, N\u00b7m ({', '.join(rows)})"
+        base = " While the root rests, and together with what the robot's file knows."
     said = (
-        f"<p>Expected with white torque noise of {noise} N\u00b7m (joint by joint) at {made.request.rate_hz:g} Hz; "
-        "\u201cbefore\u201d is a random motion of the same duration.</p>"
+        f"<p>Expected with white {of} at {request.rate_hz:g} Hz; "
+        "\u201cbefore\u201d is a random motion of the same duration."
+        f"{base}</p>"
     )
     return section(
         "told",
@@ -83,7 +106,7 @@ def _told(made: Design) -> str:
         '<div class="long">',
         table(
             ("parameter", "before", "after", "times better"),
-            rows,
+            told,
             caption="Expected standard deviations",
             numeric=(1, 2, 3),
         ),
@@ -106,6 +129,8 @@ def _curves(made: Design) -> str:
     q, dq, ddq = made.motion
     parts = []
     for k, name in enumerate(limits.axes):
+        if k in made.request.held:
+            continue
         v, a = float(limits.velocity[k]), float(limits.acceleration[k])
         ends = (float(limits.lower[k]), float(limits.upper[k]))
         parts.append(_drawn(made, q[:, k], ends, "rad", f"{name}: position"))
@@ -121,6 +146,7 @@ def _torques(made: Design) -> str:
     parts = [
         _drawn(made, made.torque[:, k], (-bounds[k], bounds[k]), "N\u00b7m", f"{name}: torque")
         for k, name in enumerate(made.request.limits.axes)
+        if k not in made.request.held
     ]
     return section("torques", "Torques by the robot's file", *parts)
 
@@ -136,14 +162,42 @@ def _clearance(made: Design) -> str:
     )
 
 
+def _balance(made: Design) -> str:
+    balance = made.request.balance
+    if balance is None:
+        return ""
+    room = balance.room(*made.motion)
+    return section(
+        "balance",
+        "Balance",
+        _drawn(made, room, (0.0, balance.margin_m), "m", "centre of pressure, inside the soles by"),
+    )
+
+
+def _limbs(made: Design) -> list[list[int]]:
+    """Links one after the other (-1: the base), a limb that branches off begins at the link that it is on."""
+    parents = made.request.robot.tree.parents.tolist()
+    limbs: list[list[int]] = []
+    for link, parent in enumerate(parents):
+        if limbs and limbs[-1][-1] == parent:
+            limbs[-1].append(link)
+        else:
+            limbs.append([parent, link])
+    return limbs
+
+
 def _arm(made: Design) -> str:
     """The arm along its path, seen from one side, and the way of its flange."""
     robot, q = made.request.robot, made.motion[0]
     chosen = np.linspace(0, len(q) - 1, POSES).astype(int)
+    limbs, carrier = _limbs(made), _flange_link(made)
     skeletons = []
     for i in chosen:
         poses = robot.tree.poses(q[i])
-        skeletons.append(np.vstack([np.zeros((1, 3)), poses[:, :3, 3], _tip(made, poses)]))
+        joints = np.vstack([np.zeros((1, 3)), poses[:, :3, 3]])
+        for limb in limbs:
+            tip = [_tip(made, poses)] if limb[-1] == carrier else []
+            skeletons.append(np.vstack([joints[np.array(limb) + 1], *tip]))
     path = np.array([_tip(made, robot.tree.poses(row)) for row in q[:: max(1, len(q) // POINTS)]])
     everything = np.vstack([*skeletons, path])
     turn, tilt = VIEW
@@ -170,9 +224,14 @@ def _arm(made: Design) -> str:
     )
 
 
+def _flange_link(made: Design) -> int:
+    """The number of the link that the flange is on, else the last."""
+    robot = made.request.robot
+    return len(robot.tree) - 1 if robot.flange is None else robot.links.index(robot.frames[robot.flange][0])
+
+
 def _tip(made: Design, poses: Array) -> Array:
     robot = made.request.robot
     if robot.flange is None:
         return np.asarray(poses[-1, :3, 3])
-    link, place = robot.frames[robot.flange]
-    return np.asarray((poses[robot.links.index(link)] @ place)[:3, 3])
+    return np.asarray((poses[_flange_link(made)] @ robot.frames[robot.flange][1])[:3, 3])

@@ -15,10 +15,12 @@ import numpy as np
 from heft.daq.trajectory.fourier import FourierSeries
 from heft.daq.trajectory.limits import Limits
 from heft.identify.bodies.arrays import Array
+from heft.identify.excitation.balance import Balance
 from heft.identify.excitation.criterion import Criterion, evaluate
 from heft.identify.excitation.fourier_basis import FourierBasis
 from heft.identify.excitation.optimiser import Evaluation
 from heft.identify.excitation.sample_constraints import (
+    APART,
     SampleConstraints,
     collision_constraints,
     stop_constraints,
@@ -45,12 +47,15 @@ class FourierProblem:
     moving      joints that move; the others stay at `centre`
     centre      [rad] (n,), about which coefficients are counted
     torque      bounds [N m] (n,), or None where torques are not known
-    noise       standard deviation of the joints' torques [N m] (n,)
+    noise       standard deviation of each measured row: the joints' torques [N m], six numbers of every wrench
     given       information that is there already, (c, c)
     scale       what deviations are compared with, (c,)
     p           exponent of the criterion's rounding
     extra_m     [m] added to the scene's clearance, for what is between samples
     torque_room share of the torque bounds that may be used, for what is between samples
+    balance     of a robot that stands, or None
+    held        joints that stand still, also at an end of their range
+    peaks_only  of a constraint's samples only those count where it is largest: with many joints there are thousands
     stop_room   share of half the range by which stops end inside it, for what is between samples
     """
 
@@ -65,6 +70,9 @@ class FourierProblem:
     scale: Array
     torque: Array | None = None
     scene: Scene | None = None
+    balance: Balance | None = None
+    held: tuple[int, ...] = ()
+    peaks_only: bool = False
     p: float = 4.0
     extra_m: float = 0.005
     torque_room: float = 0.99
@@ -157,8 +165,14 @@ class FourierProblem:
         value, by_F = evaluate(self.criterion, F, self.p, self.scale)
         G = (2.0 / len(q)) * (W @ by_F) * np.tile(weights, len(q))[:, None]
         gradient = self._to_coefficients(sample.pull_back(G))
-        found = self._constraints(sample, q, dq)
+        found = self._constraints(sample, q, dq, ddq)
         return Evaluation(value, gradient, found.value, self._constraint_slopes(found))
+
+    def value(self, x: Array) -> float:
+        """The criterion alone."""
+        q, dq, ddq = self.motion(x)
+        W = self.regressor.sample(q, dq, ddq, slopes=False).dense * np.tile(self._weights, len(q))[:, None]
+        return evaluate(self.criterion, W.T @ W / len(q) + self.given, self.p, self.scale)[0]
 
     def violations(self, x: Array) -> SampleConstraints:
         """The constraints at samples that are close to their bounds or beyond."""
@@ -166,21 +180,26 @@ class FourierProblem:
 
     def constraints_of(self, q: Array, dq: Array, ddq: Array) -> SampleConstraints:
         """The same of any motion (T, n)."""
-        return self._constraints(self.regressor.sample(q, dq, ddq, slopes=False), q, dq)
+        return self._constraints(self.regressor.sample(q, dq, ddq, slopes=False), q, dq, ddq)
 
     @cached_property
     def _weights(self) -> Array:
         return 1.0 / self.noise if self.criterion.weighted else np.ones(len(self.noise))
 
-    def _constraints(self, sample: RegressorSample, q: Array, dq: Array) -> SampleConstraints:
+    def _constraints(self, sample: RegressorSample, q: Array, dq: Array, ddq: Array) -> SampleConstraints:
         parts = []
         if self.torque is not None and sample.torque is not None:
             parts.append(torque_constraints(sample, self.torque_room * self.torque, self.limits.axes))
         if self.limits.brakes:
-            parts.append(stop_constraints(self.limits, q, dq, self.stop_room))
+            stops = stop_constraints(self.limits, q, dq, self.stop_room)
+            held = np.isin(stops.series % APART, self.held)
+            parts.append(stops.only(np.flatnonzero(~held)) if held.any() else stops)
         if self.scene is not None:
             parts.append(collision_constraints(self.scene, q, self.extra_m))
-        return SampleConstraints.joined(parts, q.shape[1])
+        if self.balance is not None:
+            parts.append(self.balance.constraints(q, dq, ddq, self.extra_m, slopes=sample.moved is not None))
+        found = SampleConstraints.joined(parts, q.shape[1])
+        return found.peaks() if self.peaks_only else found
 
     def _to_coefficients(self, gradient: MotionGradient) -> Array:
         moving = list(self.moving)

@@ -12,15 +12,19 @@ from heft.daq.config.scene import SceneConfig
 from heft.daq.trajectory.limits import Limits
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
+from heft.identify.excitation.balance import Balance
 from heft.identify.excitation.criterion import CRITERIA
 from heft.identify.excitation.fourier_basis import FourierBasis
 from heft.identify.excitation.problem import FourierProblem
 from heft.identify.excitation.sampled_regressor import SampledRegressor
 from heft.identify.excitation.scene import Scene
+from heft.identify.excitation.support import Support, support_of
+from heft.identify.excitation.wrench_noise import wrench_noise
 from heft.identify.robot import Robot
-from heft.identify.robot.base import base_parameters
+from heft.identify.robot.base import BaseParameters, Rest, base_parameters
+from heft.identify.robot.regressor import BASE
 
-__all__ = ["DesignRequest"]
+__all__ = ["NOISE", "DesignRequest"]
 
 NOISE = 0.01  # of the torque limit, where nothing says what the torques' noise is
 WRIST = 3  # joints that move for a payload
@@ -34,10 +38,12 @@ class DesignRequest:
 
     limits    of the joints; with brakes, a stop from every sample has to end inside them
     target    `links`: the base parameters of the arm. `payload`: the ten of what the hand holds, by the last joints
-    noise     standard deviation of torques [N m] (n,); None: a share of the torque limits
+    noise     standard deviation of every row that is measured: torques [N m] (n,), and wrenches of a free base; None: a
+              share of the torque limits, and of the weight beyond a sensor
     given     information of earlier sessions about the same parameters, in their own units (c, c); None: none
-    rate_hz   at which torques are measured
+    rate_hz   at which torques and wrenches are measured
     posture   [rad] (n,): where joints that do not move stand; None: chosen
+    measured  of a free base, what is measured (`Robot.sources`); None: all wrench sensors of its file
     """
 
     config: RobotConfig
@@ -54,11 +60,51 @@ class DesignRequest:
     seed: int = 0
     starts: int = 12
     budget_s: float = 50.0
+    measured: tuple[str, ...] | None = None
+
+    @cached_property
+    def whole(self) -> Robot:
+        """The robot with its joints' torques, whether they are measured or not."""
+        return Robot.from_config(self.config)
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot as identification sees it."""
-        return Robot.from_config(self.config)
+        """The robot as identification sees it: with rows for what is measured."""
+        if not self.whole.tree.free:
+            return self.whole
+        return self.whole.measuring(tuple(self.whole.sensors) if self.measured is None else self.measured)
+
+    @cached_property
+    def support(self) -> Support | None:
+        """What carries a free base; None where it is fixed."""
+        return support_of(self.whole) if self.whole.tree.free else None
+
+    @cached_property
+    def held(self) -> tuple[int, ...]:
+        """Joints that have to stay where `stance` has them, so that feet rest."""
+        return () if self.support is None else self.support.held
+
+    @cached_property
+    def stance(self) -> Array:
+        """[rad] (n,): where joints are held: as `posture` has them, else as the model file draws them."""
+        if self.posture is not None:
+            return np.asarray(self.posture, dtype=np.float64)
+        return np.clip(0.0, self.limits.lower, self.limits.upper)
+
+    @cached_property
+    def balance(self) -> Balance | None:
+        """What a robot that stands keeps; None where it need not."""
+        if self.support is None or not self.support.feet or self.whole.prior is None:
+            return None
+        soles = self.support.soles(self.config, self.whole, self.stance)
+        return Balance(self.whole.measuring((BASE,)), soles, self.config.excitation.balance_margin)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The base parameters that are told of: of a free base those that show while its root rests."""
+        if self.support is None:
+            return base_parameters(self.robot)
+        return base_parameters(self.robot, Rest(tuple((k, float(self.stance[k])) for k in self.held)))
 
     @cached_property
     def surroundings(self) -> Scene:
@@ -79,29 +125,42 @@ class DesignRequest:
     def moving(self) -> tuple[int, ...]:
         """Joints that move."""
         n = len(self.limits.axes)
-        return tuple(range(0 if self.target == "links" else max(0, n - WRIST), n))
+        first = 0 if self.target == "links" else max(0, n - WRIST)
+        return tuple(k for k in range(first, n) if k not in self.held)
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
         """Parameters that are to be told, indices: base parameters, or the ten of the last link of a known arm."""
         if self.target == "links":
-            return base_parameters(self.robot).independent
+            return self.base.independent
         last = len(self.robot.joints) - 1
         return tuple(range(10 * last, 10 * last + 10))
 
     @cached_property
-    def torque_noise(self) -> Array:
-        """[N m] (n,)."""
+    def row_noise(self) -> Array:
+        """Standard deviation of every row that is measured [N m, N]."""
         if self.noise is not None:
             return np.asarray(self.noise, dtype=np.float64)
-        return NOISE * np.array([joint.torque for joint in self.config.joints.values()])
+        noise = NOISE * np.array([joint.torque for joint in self.config.joints.values()])
+        if self.support is not None:
+            noise = np.concatenate([noise, wrench_noise(self.robot, {})])[self.robot.measured_rows]
+        return np.asarray(noise)
+
+    def rows_of(self, motion: tuple[Array, Array, Array]) -> Array:
+        """The regressor's measured rows along a motion (T, n), shape (T, rows, p); a free root rests upright."""
+        rows = self.robot.regressor.dense(*motion)
+        return rows if self.support is None else rows[:, self.robot.measured_rows]
 
     @cached_property
     def torque_bound(self) -> Array | None:
-        """[N m] (n,): the torque limits, less one standard deviation of the links' weight; None without a prior."""
+        """[N m] (n,): the torque limits, less one standard deviation of the links' weight; None without a prior.
+
+        Infinite for joints that are held between feet and root: how two legs share the load is up to the drives.
+        """
         if self.robot.prior is None:
             return None
         limit = np.array([joint.torque for joint in self.config.joints.values()])
+        limit[list(self.held)] = np.inf
         return limit / (1.0 + 2.0 * self.robot.spread.inertia)
 
     @property
@@ -115,7 +174,7 @@ class DesignRequest:
         if self.robot.prior is None:
             return np.ones(len(self.columns))
         if self.target == "links":
-            values = np.abs(base_parameters(self.robot).matrix @ self.robot.prior)
+            values = np.abs(self.base.matrix @ self.robot.prior)
         else:
             values = np.abs(self.robot.prior[list(self.columns)])
         return np.maximum(values, 0.01 * max(float(values.max()), 1e-6))
@@ -127,26 +186,31 @@ class DesignRequest:
         if self.given is not None:
             per_sample = self.given / (self.rate_hz * self.seconds)
         return FourierProblem(
-            SampledRegressor(self.robot, columns, SMOOTH * self.limits.velocity),
+            SampledRegressor(
+                self.robot,
+                columns,
+                SMOOTH * self.limits.velocity,
+                None if self.support is None else self.whole,
+            ),
             self.basis,
             self.bounds,
             self.moving,
             centre,
             CRITERIA[self.criterion],
-            self.torque_noise,
+            self.row_noise,
             per_sample,
             self.scale,
             torque=self.torque_bound,
             scene=self.surroundings if self.config.excitation.collisions else None,
+            balance=self.balance,
+            held=self.held,
+            peaks_only=self.support is not None,
         )
 
     def check(self) -> None:
         """`ProblemError` where no motion can be made, whatever its coefficients: the joint, its limit, the bound."""
-        if self.robot.tree.free:
-            raise ProblemError(
-                f"{self.robot.name}: its base moves freely, and motions are designed for arms whose base stands still; "
-                "draw a Fourier series by a seed in the session's file (`fourier: {seed: 1}`)"
-            )
+        if self.support is not None:
+            self._check_support(self.support)
         if not 0.1 <= self.seconds <= 3600.0:
             raise ProblemError(f"--seconds {self.seconds:g}: a design lasts 0.1 to 3600 s; give another")
         for k, value in enumerate([] if self.posture is None else self.posture.tolist()):
@@ -168,4 +232,32 @@ class DesignRequest:
                 raise ProblemError(
                     f"{name}: its {which} limit lets it move by {ways[which]:.3g} rad in {self.seconds:g} s, at least "
                     f"{LEAST_USE:g} rad are needed to tell anything; widen this limit, or give it more seconds"
+                )
+
+    def _check_support(self, support: Support) -> None:
+        """`ProblemError` where a free base asks for what is not possible."""
+        name = self.whole.name
+        if self.target == "payload":
+            raise ProblemError(
+                f"--for payload: {name}'s base moves freely, and motions for a payload are designed for arms whose "
+                "base stands still; design for links"
+            )
+        if not any(source != "joints" for source in self.robot.sources or ()):
+            raise ProblemError(
+                f"{name}: its base moves freely, and no wrench is measured; a motion is designed for the sensors under "
+                f"`wrench_sensors` of its file ({', '.join(self.whole.sensors)}): add their devices to the rig"
+            )
+        if support.feet and self.balance is None:
+            raise ProblemError(
+                f"{name}: it stands on {', '.join(support.feet)}, and without masses in its file nobody knows when it "
+                "tips; give them, or hang it on a crane"
+            )
+        if self.balance is not None:
+            still = np.zeros((1, len(self.limits.axes)))
+            room = float(self.balance.room(self.stance[None], still, still)[0])
+            if room < self.balance.margin_m:
+                raise ProblemError(
+                    f"{name}: standing as it begins, its centre of pressure is {room:.3f} m inside its soles, at least "
+                    f"{self.balance.margin_m:g} m are kept (excitation.balance_margin); give a --posture that stands "
+                    "better"
                 )

@@ -18,26 +18,57 @@ from heft.identify.excitation.sampled_regressor import RegressorSample
 from heft.identify.excitation.scene import Scene
 from heft.identify.robot.regressor.row_layout import Ints
 
-__all__ = ["SampleConstraints", "collision_constraints", "stop_constraints", "torque_constraints"]
+__all__ = [
+    "APART",
+    "METRE",
+    "NEARBY",
+    "SampleConstraints",
+    "collision_constraints",
+    "stop_constraints",
+    "torque_constraints",
+]
 
 NEARBY = -0.3  # c below this is left out: no step goes that far
 NEARBY_M = 0.06  # [m] beyond the clearance
 METRE = 0.1  # [m] that counts as 1
+APART = 10**6  # numbers of a part's series: there are fewer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleConstraints:
-    """c (m,), the samples they are at (m,), their derivatives (3, m, n), and what each is about."""
+    """c (m,), the samples they are at (m,), their derivatives (3, m, n), and what each is about.
+
+    series   a number that the constraints have in common which are about the same at all samples (m,)
+    """
 
     value: Array
     sample: Ints
     slopes: Array
     about: tuple[str, ...]
+    series: Ints
+
+    def peaks(self) -> SampleConstraints:
+        """Those that are not below that of the sample before or after: where they are kept, all are."""
+        order = np.lexsort((self.sample, self.series))
+        value = self.value[order]
+        beside = (np.diff(self.series[order]) == 0) & (np.diff(self.sample[order]) == 1)
+        peak = np.ones(len(value), dtype=bool)
+        peak[:-1] &= ~(beside & (value[:-1] < value[1:]))
+        peak[1:] &= ~(beside & (value[:-1] >= value[1:]))
+        return self.only(np.sort(order[peak]))
+
+    def only(self, kept: Ints) -> SampleConstraints:
+        """Some of them."""
+        about = tuple(self.about[k] for k in kept)
+        return SampleConstraints(
+            self.value[kept], self.sample[kept], self.slopes[:, kept], about, self.series[kept]
+        )
 
     @classmethod
     def none(cls, n: int) -> SampleConstraints:
         """No constraint."""
-        return cls(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((3, 0, n)), ())
+        none = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros(0), none, np.zeros((3, 0, n)), (), none)
 
     @classmethod
     def joined(cls, parts: Sequence[SampleConstraints], n: int) -> SampleConstraints:
@@ -49,6 +80,7 @@ class SampleConstraints:
             np.concatenate([part.sample for part in parts]),
             np.concatenate([part.slopes for part in parts], axis=1),
             tuple(about for part in parts for about in part.about),
+            np.concatenate([part.series + APART * number for number, part in enumerate(parts)]),
         )
 
 
@@ -63,13 +95,10 @@ def torque_constraints(sample: RegressorSample, bound: Array, joints: Sequence[s
     assert sample.torque is not None
     share = np.abs(sample.torque) / bound - 1.0
     at, joint = _where(share > NEARBY)
-    if sample.torque_slopes is None:
-        slopes = np.zeros((3, len(at), len(bound)))
-    else:
-        sign = np.sign(sample.torque[at, joint]) / bound[joint]
-        slopes = sample.torque_slopes[:, :, at, joint].transpose(0, 2, 1) * sign[:, None]
+    sign = np.sign(sample.torque[at, joint]) / bound[joint]
+    slopes = sample.slopes_of_torques(at, joint) * sign[:, None]
     return SampleConstraints(
-        share[at, joint], at, slopes, tuple(f"torque of {joints[int(j)]}" for j in joint)
+        share[at, joint], at, slopes, tuple(f"torque of {joints[int(j)]}" for j in joint), joint
     )
 
 
@@ -91,7 +120,7 @@ def stop_constraints(limits: Limits, q: Array, dq: Array, extra: float = 0.0) ->
                     _stop_slopes(brake, dq[at[own]], joint[own]) * (sign / half[joint[own]])[:, None]
                 )
         about = tuple(f"the stop of {limits.axes[j]}" for j in joint)
-        parts.append(SampleConstraints(extra - room[at, joint] / half[joint], at, slopes, about))
+        parts.append(SampleConstraints(extra - room[at, joint] / half[joint], at, slopes, about, joint))
     return SampleConstraints.joined(parts, n)
 
 
@@ -119,7 +148,7 @@ def collision_constraints(scene: Scene, q: Array, extra: float = 0.0) -> SampleC
     slopes = np.zeros((3, len(at), q.shape[1]))
     slopes[0] = -slope / METRE
     names = [f"the distance between {one} and {other}" for one, other in scene.pairs]
-    parts = [SampleConstraints((wanted - distance) / METRE, at, slopes, tuple(names[k] for k in pair))]
+    parts = [SampleConstraints((wanted - distance) / METRE, at, slopes, tuple(names[k] for k in pair), pair)]
     if scene.workspace is not None:
         points, by_joints = scene.flange(q)
         for sign, corner in ((1.0, scene.workspace[1]), (-1.0, scene.workspace[0])):
@@ -128,5 +157,5 @@ def collision_constraints(scene: Scene, q: Array, extra: float = 0.0) -> SampleC
             slopes = np.zeros((3, len(at), q.shape[1]))
             slopes[0] = sign * by_joints[at, axis] / METRE
             about = tuple(f"the workspace along {'xyz'[k]}" for k in axis)
-            parts.append(SampleConstraints(beyond[at, axis], at, slopes, about))
+            parts.append(SampleConstraints(beyond[at, axis], at, slopes, about, axis))
     return SampleConstraints.joined(parts, q.shape[1])

@@ -167,7 +167,7 @@ def fine_problem(problem: FourierProblem) -> FourierProblem:
 def _largest_size(problem: FourierProblem, x: Array) -> float:
     """The largest multiple of a motion about its centre that keeps the linear limits on the fine grid."""
     t = problem.basis.grid(FINER * problem.points)
-    limits, centre = problem.limits, problem.centre
+    limits, centre, moving = problem.limits, problem.centre, list(problem.moving)
     moved = problem.coefficients(x)
     moved[:, 0] -= centre
     tiny = 1e-300
@@ -178,8 +178,11 @@ def _largest_size(problem: FourierProblem, x: Array) -> float:
         (limits.upper - centre, limits.velocity, limits.acceleration),
         strict=True,
     ):
-        values = B @ moved.T
-        sizes += [above / np.maximum(values.max(axis=0), tiny), below / np.maximum(-values.min(axis=0), tiny)]
+        values = (B @ moved.T)[:, moving]  # others may stand at an end of their range
+        sizes += [
+            above[moving] / np.maximum(values.max(axis=0), tiny),
+            below[moving] / np.maximum(-values.min(axis=0), tiny),
+        ]
     return float(np.min(sizes))
 
 

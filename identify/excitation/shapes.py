@@ -37,10 +37,13 @@ def link_shapes(config: RobotConfig | None, robot: Robot) -> list[tuple[str, pin
     found: list[tuple[str, pin.GeometryObject]] = []
     drawn = [] if config is None or config.model is None else _drawn(config.model_file, config.locked)
     n, free = len(robot.joints), int(robot.tree.free)
+    by_joint: dict[int, list[pin.GeometryObject]] = {}
+    for shape in drawn:
+        by_joint.setdefault(int(shape.parentJoint), []).append(shape)
     for i, link in enumerate(robot.links[: n + free]):
         # Of the kinematic model; in the file a free root has a joint before all others.
         joint = i + 1 if i < n else 0
-        own = [shape for shape in drawn if shape.parentJoint == joint + free]
+        own = by_joint.get(joint + free, [])
         for number, shape in enumerate(own or _capsules(robot, i if i < n else -1)):
             shape.name, shape.parentJoint = f"{link}.{number}", joint
             found.append((link, shape))

@@ -51,7 +51,7 @@ def start(request: DesignRequest, rng: np.random.Generator, number: int) -> tupl
         except ProblemError as exc:
             reason = exc
             continue
-        value = problem.evaluate(x).value
+        value = problem.value(x)
         if best is None or value < best[0]:
             best = value, problem, x
     if best is None:
@@ -69,9 +69,11 @@ def _free_ones(request: DesignRequest, rng: np.random.Generator) -> Array:
         problems = _problems(request, given[None])[0]
         if problems:
             raise ProblemError(f"the posture to begin at is not free: {problems[0][1]}; choose another one")
-        if len(request.moving) < len(middle):
+        if len(request.moving) < len(middle) and not request.held:
             return given[None]
-        middle = given
+        middle = given.copy()
+    held = list(request.held)
+    middle[held], half[held] = request.stance[held], 0.0
     draws = middle + INNER * half * rng.uniform(-1.0, 1.0, (POSTURES, len(middle)))
     candidates = np.clip(np.vstack([middle[None], draws]), limits.lower, limits.upper)
     found = _problems(request, candidates)
@@ -92,6 +94,8 @@ def _remedy(problem: str) -> str:
         return "raise the torque limit, or correct the masses of the robot's file"
     if problem.startswith("workspace"):
         return "widen the workspace, or the joints' limits"
+    if problem.startswith("centre of pressure"):
+        return "give a --posture that stands better, or a smaller excitation.balance_margin"
     plane = "say where the mounting plane is (scene.mounting.height)"
     return f"take the obstacle away, {plane}, or widen the joints' limits"
 
@@ -102,7 +106,7 @@ def free_postures(request: DesignRequest, rng: np.random.Generator, count: int) 
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     draws = middle + 0.95 * half * rng.uniform(-1.0, 1.0, (POSTURES, len(middle)))
     still = [k for k in range(len(middle)) if k not in request.moving]
-    draws[:, still] = (middle if request.posture is None else request.posture)[still]
+    draws[:, still] = (middle if request.posture is None and not request.held else request.stance)[still]
     found = _problems(request, draws)
     return draws[[k for k, problems in enumerate(found) if not problems][:count]]
 
@@ -136,9 +140,18 @@ def _problems(request: DesignRequest, q: Array) -> list[list[tuple[float, str]]]
                     f"{low[axis]:g} to {high[axis]:g} m",
                 )
             )
-    if bound is not None and request.robot.prior is not None:
-        still = np.zeros_like(q)
-        torque = request.robot.torque(q, still, still, request.robot.prior)
+    still = np.zeros_like(q)
+    if request.balance is not None:
+        room, margin = request.balance.room(q, still, still), request.balance.margin_m
+        for i in np.flatnonzero(room < margin):
+            found[i].append(
+                (
+                    float(margin - room[i]) / 0.1,
+                    f"centre of pressure: {room[i]:.3f} m inside the soles, {margin:g} m are kept",
+                )
+            )
+    if bound is not None and request.whole.prior is not None:
+        torque = request.whole.torque(q, still, still, request.whole.prior)
         for i, k in np.argwhere(np.abs(torque) > 0.9 * bound):
             limit = list(request.config.joints.values())[k].torque
             found[i].append(
@@ -166,11 +179,13 @@ def first_motion(problem: FourierProblem, rng: np.random.Generator) -> Array:
             x = SMALLER * x
         else:
             continue
-        value = problem.evaluate(x).value
+        value = problem.value(x)
         if np.isfinite(value) and (best is None or value < best[0]):
             best = value, x
     if best is None:
-        about = Counter(problem.violations(0.0 * x).about).most_common(1)
+        still = problem.violations(0.0 * x)
+        left = [about for about, value in zip(still.about, still.value, strict=True) if value > 0.0]
+        about = Counter(left or still.about).most_common(1)
         raise ProblemError(
             f"no motion about a free posture keeps every bound: {about[0][0] if about else 'the limits'} is left by "
             "the smallest of them; widen it"

@@ -22,11 +22,18 @@ from heft.identify.errors import ParameterError
 from heft.identify.robot import Robot
 from heft.identify.robot.regressor import Regressor
 
-__all__ = ["BaseParameters", "base_parameters", "link_combinations"]
+__all__ = ["BaseParameters", "Rest", "base_parameters", "link_combinations"]
 
 ABSENT = 1e-9  # length of a column, relative to the longest, that counts as zero
 DEPENDENT = 3e-5  # what may be left of a column of length 1 that others span: angles in files are rounded
 _SCAN = ("xx", "xy", "xz", "yy", "yz", "zz", "mx", "my", "mz", "m")  # 003, Eq. 13
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What rests in a motion: a free root, upright, and `joints`, each by its number and position [rad, m]."""
+
+    joints: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +66,10 @@ class BaseParameters:
 
 
 @lru_cache(maxsize=16)
-def base_parameters(robot: Robot) -> BaseParameters:
-    """The base parameters of a robot."""
+def base_parameters(robot: Robot, rest: Rest | None = None) -> BaseParameters:
+    """The base parameters of a robot; with `rest`, of motions in which these parts of it rest."""
     names = robot.parameter_names
-    W = _structure(robot)
+    W = _structure(robot, rest)
     length = np.linalg.norm(W, axis=0)
     absent = length <= ABSENT * length.max()
     W = W / np.where(absent, 1.0, length)
@@ -102,8 +109,8 @@ def link_combinations(robot: Robot) -> tuple[int, tuple[str, ...]]:
     return len(_independent(seen, W)), tuple(names[k] for k in sorted(set(links) - set(seen)))
 
 
-def _structure(robot: Robot) -> Array:
-    """Regressors at random states, brought to as many rows as there are parameters, shape (p, p)."""
+def _structure(robot: Robot, rest: Rest | None = None) -> Array:
+    """Regressors at random states (with `rest`, of what moves), as many rows as there are parameters, (p, p)."""
     rng = np.random.default_rng(0)
     n, p = len(robot.joints), len(robot.parameter_names)
     rows = robot.measured_rows
@@ -116,6 +123,10 @@ def _structure(robot: Robot) -> Array:
     ddq = rng.uniform(-20, 20, (samples, n))
     warmth = rng.uniform(-20, 20, (samples, n)) if robot.drives.uses_temperature else None
     base = rng.uniform(-20, 20, (samples, 9)) * ([0.25] * 3 + [1] * 6) if robot.tree.free else None
+    if rest is not None:
+        base = None
+        for joint, position in rest.joints:
+            q[:, joint], dq[:, joint], ddq[:, joint] = position, 0.0, 0.0
     W = robot.regressor.dense(q, dq, ddq, warmth, base)[:, rows].reshape(-1, p)
     return np.linalg.qr(W).R
 

@@ -21,6 +21,13 @@ def test_a_plan_is_shown_without_a_device(capsys: pytest.CaptureFixture[str]) ->
     assert 0.0 < told["peak_torque"]["joint2"] < 87.0
 
 
+def test_the_designed_humanoid_keeps_every_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(CONFIGS / "sessions/humanoid_designed.yaml"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"]
+    assert told["closest_approach"]["m"] >= 0.01
+
+
 def test_a_plan_through_the_mounting_plane_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
