@@ -48,9 +48,6 @@ __all__ = [
     "make_job",
 ]
 
-#: How long a process may take to end when it is asked to [s].
-_GOODBYE_S = 5.0
-
 
 def make_job(kind: str, place: Place, request: Mapping[str, Any]) -> Job:
     """The job that is asked for; ConfigError where there is no such kind, or a key is wrong."""
@@ -259,6 +256,10 @@ class WeighingJob(Job):
         """As `Consent`."""
         self.place.arming.announce(what)
 
+    def refusal(self) -> str:
+        """As `Consent`."""
+        return self.place.arming.refusal()
+
     def _tell(self, facts: dict[str, Any]) -> None:
         self.payloads[facts["number"]] = facts
 
@@ -282,8 +283,11 @@ class ProbeJob(Job):
             raise ConfigError(f"probe: seconds {seconds:g}: give more than 0 and at most 60")
         self._seconds = seconds
         self._task: asyncio.Task[Any] | None = None
+        self._stopped = ""
 
     async def run(self) -> dict[str, Any]:
+        if self._stopped:
+            return {"state": "aborted", "reason": self._stopped, "devices": {}}
         self._task = asyncio.current_task()
         clock = clock_of(1.0, simulated=self.place.rig.simulated)
         async with Rig(self.place.rig, clock, self.place.seed, name=self.place.rig.name) as rig:
@@ -302,8 +306,9 @@ class ProbeJob(Job):
         return {"state": "done", "reason": "", "devices": devices}
 
     def stop(self, reason: str) -> None:
-        if self._task is not None:
+        if self._task is not None and not self._stopped:  # once: the devices are being released
             self._task.cancel()
+        self._stopped = self._stopped or reason
 
 
 class ReplayJob(Job):
@@ -329,8 +334,9 @@ class ReplayJob(Job):
         async with Replay(self._recording, self.place.endpoints.telemetry, clock) as replay:
             self._replay = replay
             replay.looping = self._loop
-            if not self._stopped:
-                await replay.play()
+            if self._stopped:
+                replay.stop()
+            await replay.play()
         return {
             "state": "aborted" if replay.stopped else "done",
             "reason": "stopped" if replay.stopped else "",
@@ -389,6 +395,8 @@ class CommandJob(Job):
             stderr=asyncio.subprocess.PIPE,
             preexec_fn=_step_aside,
         )
+        if self._stopped:  # while it was being started
+            process.terminate()
         try:
             out, err = await process.communicate()
         except asyncio.CancelledError:
@@ -399,7 +407,8 @@ class CommandJob(Job):
         lines = out.decode(errors="replace").strip().splitlines()
         if lines and lines[-1].startswith("{"):
             facts: dict[str, Any] = json.loads(lines[-1])
-            return {**facts, "exit_code": process.returncode}
+            ended = {"state": "failed"} if "error" in facts else {}
+            return {**ended, **facts, "exit_code": process.returncode}
         how = "stopped" if self._stopped else f"exit code {process.returncode}"
         raise DataError(f"{self.label}: {how}: {': '.join(said[-1:]) or 'it said nothing'}")
 
