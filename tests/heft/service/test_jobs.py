@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from heft.identify.errors import DataError
+from heft.service.command_jobs import CommandJob
 from heft.service.job import Place
-from heft.service.jobs import CommandJob, ProbeJob
+from heft.service.jobs import ProbeJob
 
 NOWHERE = cast(Place, None)
 
