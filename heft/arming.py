@@ -34,6 +34,9 @@ class Consent(Protocol):
     def announce(self, what: str) -> None:
         """Say what may move later."""
 
+    def refusal(self) -> str:
+        """Why nothing may begin to move now; empty: what was announced may."""
+
 
 class Arming:
     """Asks once whether a rig may move; `await arming.confirm(plan)` returns when it may.
@@ -104,6 +107,10 @@ class Arming:
             console = _console()
             describe_devices(self._rig, self.movers, console)
             console.print(f"\n{what}\narmed by --arm {self._rig.robot.name}\n")
+
+    def refusal(self) -> str:
+        """Nothing: what was armed stays so until this program ends."""
+        return ""
 
     async def _ask(self, console: Console) -> None:
         name = self._rig.robot.name

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from heft.daq.errors import SafetyStop
 from heft.daq.session.sink import Sink
 from heft.daq.session.standby import Standby
+from heft.daq.trajectory.trajectory import Trajectory
 from heft.daq.trajectory.wrist import wrist_excitation
 from heft.drivers.block import Block
 from heft.drivers.errors import HeftError
@@ -38,7 +41,7 @@ def described(*, bare: bool) -> str:
 
 class WristMotions(Sink):
     """Watches an armed rig that stands by. `gripper` is the stream that says whether something is held; `notify` tells
-    the operator why there is no motion.
+    the operator why there is no motion; `refusal` says why none may begin now (empty: it may).
 
     The bare hand moves once, at the beginning, where it is not known: what it weighs is taken off every load. Then
     there is one motion for each pick-up that the gripper's own stream tells of, once its weight is confirmed; one
@@ -49,9 +52,14 @@ class WristMotions(Sink):
     SECONDS = _SECONDS
 
     def __init__(
-        self, standby: Standby, process: PayloadProcess, gripper: Stream, notify: Callable[[str], None]
+        self,
+        standby: Standby,
+        process: PayloadProcess,
+        gripper: Stream,
+        notify: Callable[[str], None],
+        refusal: Callable[[], str] = str,
     ) -> None:
-        self._standby, self._process, self._notify = standby, process, notify
+        self._standby, self._process, self._notify, self._refusal = standby, process, notify, refusal
         self._gripper = gripper.name
         self._detected = [column.name for column in gripper.columns].index("object.detected")
         self._held = False
@@ -100,13 +108,16 @@ class WristMotions(Sink):
         task.add_done_callback(self._playing.discard)
 
     async def _excite(self) -> None:
-        standby = self._standby
-        limits = standby.config.limits
         try:
-            await standby.play(
-                lambda here: wrist_excitation(limits, here, rate_hz=standby.rate_hz, seconds=self.SECONDS)
-            )
+            await self._standby.play(self._motion)
         except HeftError as exc:
             self._notify(f"the wrist motion may not be played from here: {exc}")
         finally:
             self._bare = False
+
+    def _motion(self, here: NDArray[np.float64]) -> Trajectory:
+        """The motion from where the arm is held [rad], shape (n,), now that its turn has come."""
+        if refusal := self._refusal():
+            raise SafetyStop(refusal)
+        standby = self._standby
+        return wrist_excitation(standby.config.limits, here, rate_hz=standby.rate_hz, seconds=self.SECONDS)

@@ -319,7 +319,7 @@ def _motions(
             "nothing: there would be no wrist motion; leave out --arm"
         )
     job.arming.announce(described(bare=job.hand is None and found.wrench is not None))
-    return WristMotions(host, process, streams[gripper], _notify)
+    return WristMotions(host, process, streams[gripper], _notify, job.arming.refusal)
 
 
 def _updated(pickup: Pickup, motions: WristMotions | None, applier: LoadApplier | None) -> None:

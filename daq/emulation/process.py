@@ -62,8 +62,14 @@ class _Cell:
             case "inject":
                 self._inject(wanted["fault"], wanted.get("after_motion_s"))
             case "log":
-                write_log(self._world, Path(wanted["path"]), self._fault_ns)
-                self._answer({"logged": wanted["path"]})
+                try:
+                    write_log(self._world, Path(wanted["path"]), self._fault_ns)
+                except OSError as exc:
+                    self._answer(
+                        {"error": f"{wanted['path']}: the log cannot be written: {exc.strerror or exc}"}
+                    )
+                else:
+                    self._answer({"logged": wanted["path"]})
             case "end":
                 self._answer({"truth": self._world.truth()})
                 self.ended.set()
@@ -119,10 +125,14 @@ async def _serve(config: RigConfig, seed: int, orders: IO[bytes], answers: IO[st
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), orders)
         listening = asyncio.create_task(_listen(reader, cell), name="orders")
+        ended = asyncio.create_task(cell.ended.wait(), name="end")
         try:
-            await cell.ended.wait()
+            await asyncio.wait({listening, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():  # by what it was told: nobody would hear the end any more
+                await listening
         finally:
             listening.cancel()
+            ended.cancel()
 
 
 async def _listen(reader: asyncio.StreamReader, cell: _Cell) -> None:

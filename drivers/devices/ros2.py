@@ -461,6 +461,4 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
 
 def _finite(values: Sequence[float]) -> list[int]:
     """FAULT where a number is none."""
-    if math.isfinite(math.fsum(values)) if values else True:
-        return [0] * len(values)
     return [int(Validity.OK if math.isfinite(value) else Validity.FAULT) for value in values]

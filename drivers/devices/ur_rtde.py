@@ -83,7 +83,8 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
         super().__init__(name, options, context, [AxisOptions(deceleration=options.deceleration)] * _JOINTS)
         self._parser = codec.Parser()
         self._recipe: Recipe | None = None
-        self._answers: list[Package] = []
+        self._answers: list[Package] = []  # to what was asked last
+        self._asked: int | None = None
         self._streaming = False
         self._cycles = 0
         self._version = 0
@@ -132,7 +133,7 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
 
     async def _connect(self) -> Identity:
         self._parser.reset()
-        self._answers, self._streaming, self._recipe = [], False, None
+        self._answers, self._asked, self._streaming, self._recipe = [], None, False, None
         self._number, self._command = 0, END
         return Identity("Universal Robots", "RTDE controller")
 
@@ -170,12 +171,11 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
     async def _ask(self, package: Package) -> Package:
         """The answer to a package; messages and data that come in between are left out."""
         self._answers.clear()
+        self._asked = package.type
         await self._link.send(package.encode())
-
-        def answered() -> bool:
-            return any(answer.type == package.type for answer in self._answers)
-
-        if not await self._until(answered, ANSWER_S):
+        answered = await self._until(lambda: bool(self._answers), ANSWER_S)
+        self._asked = None
+        if not answered:
             if isinstance(self._failure, DriverError):
                 raise self._failure
             raise ConnectError(
@@ -183,7 +183,7 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
                 f"{self._link.where}: no answer to RTDE package {package.type:#04x} within {ANSWER_S:g} s; "
                 f"{self.CHECK}",
             )
-        return next(answer for answer in self._answers if answer.type == package.type)
+        return self._answers[0]
 
     async def _shut_down(self) -> None:
         await self._link.send(Package(Type.PAUSE).encode())
@@ -202,7 +202,8 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
         skipped = self._parser.skipped
         for package in self._parser.feed(item.data):
             if package.type != Type.DATA:
-                self._answers.append(package)
+                if package.type == self._asked:  # what it says unasked, day and night, is not kept
+                    self._answers.append(package)
             elif self._recipe is not None and self._streaming:
                 try:
                     values = self._recipe.unpack(package)

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
+from urllib.parse import quote
 
 from heft import __version__
 from heft.daq.bounded_json import bounded_json
@@ -146,7 +147,7 @@ class Campaign:
             return False, ""
         if note["outcome"] == "failed" and (self.retry or not note["final"]):
             return False, ""
-        if job.report and self.out.read(f"{job.session}/{REPORT}") is None:
+        if job.report and note["outcome"] != "failed" and self.out.read(f"{job.session}/{REPORT}") is None:
             return False, ""
         same = note.get("marks") == [source.mark for source in job.sources]
         return same, note.get("digest", "")
@@ -223,7 +224,8 @@ def group(connect: Connect, jobs: Sequence[Job], by: Grouping) -> list[Job]:
     for job, (arm, utc_s, reason) in zip(jobs, seen, strict=True):
         name = job.arm or arm or "unknown"
         night = SessionFacts(name, utc_s).night or "unknown"
-        key = job.session if reason else (name if by == "arm" else f"{name}/{night}")
+        folder = _folder(name)
+        key = job.session if reason else (folder if by == "arm" else f"{folder}/{night}")
         together.setdefault(key, []).append((utc_s, job))
     joined = []
     for key, parts in together.items():
@@ -231,6 +233,12 @@ def group(connect: Connect, jobs: Sequence[Job], by: Grouping) -> list[Job]:
         sources = tuple(source for _, job in parts for source in job.sources)
         joined.append(replace(parts[0][1], session=key, sources=sources))
     return joined
+
+
+def _folder(name: str) -> str:
+    """An arm's name, which a recording may say as it likes, as that of one folder: it leads nowhere else."""
+    quoted = quote(name, safe=" ()+,@")
+    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
 
 
 def _answers(client: Any, jobs: Sequence[Job]) -> Iterator[Answer]:

@@ -74,6 +74,8 @@ def look(source: Source) -> tuple[str, float, str]:
             return facts.arm, facts.utc_s, ""
     except (HeftError, OSError) as exc:
         return "", float("nan"), str(exc)
+    except Exception as exc:  # one strange file must not end the others' run
+        return "", float("nan"), f"internal error: {type(exc).__name__}: {exc}"
 
 
 def identify_job(job: Job) -> Answer:

@@ -86,25 +86,30 @@ class Catalogue:
     def refresh(self, folder: Path | None = None) -> None:
         """Enter what is new or changed in a folder (default: all), and forget what is gone."""
         known = self._known()
+        rows = []
+        for path in _files(folder or self.folder):  # they are read while nobody waits for the base
+            name = path.relative_to(self.folder).as_posix()
+            try:
+                found = path.stat()
+                name.encode()
+            except OSError:
+                continue
+            except UnicodeEncodeError:
+                _log.info("%r: not in the catalogue: a name that is no text", name)
+                continue
+            if known.pop(name, None) == (found.st_size, found.st_mtime_ns):
+                continue
+            told = _described(path)
+            if told is not None:
+                kind, at, facts = told
+                rows.append((kind, name, found.st_size, found.st_mtime_ns, at, facts))
         with self._open() as base:
-            for path in _files(folder or self.folder):
-                name = path.relative_to(self.folder).as_posix()
-                try:
-                    found = path.stat()
-                except OSError:
-                    continue
-                if known.pop(name, None) == (found.st_size, found.st_mtime_ns):
-                    continue
-                told = _described(path)
-                if told is not None:
-                    kind, at, facts = told
-                    row = (kind, name, found.st_size, found.st_mtime_ns, at, json.dumps(facts))
-                    base.execute(
-                        "INSERT INTO entries(kind, path, size, mtime_ns, at, facts) VALUES(?, ?, ?, ?, ?, ?) "
-                        "ON CONFLICT(path) DO UPDATE SET kind=excluded.kind, size=excluded.size, "
-                        "mtime_ns=excluded.mtime_ns, at=excluded.at, facts=excluded.facts",
-                        row,
-                    )
+            base.executemany(
+                "INSERT INTO entries(kind, path, size, mtime_ns, at, facts) VALUES(?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT(path) DO UPDATE SET kind=excluded.kind, size=excluded.size, "
+                "mtime_ns=excluded.mtime_ns, at=excluded.at, facts=excluded.facts",
+                rows,
+            )
             for name in known:
                 if not (self.folder / name).exists():
                     base.execute("DELETE FROM entries WHERE path = ?", (name,))
@@ -119,10 +124,12 @@ class Catalogue:
 
     def entry(self, number: int) -> Entry:
         """The one of that number; ConfigError where there is none."""
-        with self._open() as base:
-            row = base.execute(
-                "SELECT id, kind, path, at, facts FROM entries WHERE id = ?", (number,)
-            ).fetchone()
+        row = None
+        if abs(number) < 1 << 63:  # SQLite has no others
+            with self._open() as base:
+                row = base.execute(
+                    "SELECT id, kind, path, at, facts FROM entries WHERE id = ?", (number,)
+                ).fetchone()
         if row is None:
             raise ConfigError(f"{number}: the catalogue has no such entry; reload the page")
         return self._entry(row)
@@ -169,12 +176,13 @@ def _files(folder: Path) -> Iterator[Path]:
             yield from sorted(folder.glob("/".join(["*"] * depth + [name])))
 
 
-def _described(path: Path) -> tuple[str, str, dict[str, Any]] | None:
-    """Kind, time and facts of a file; None where it is not Heft's."""
+def _described(path: Path) -> tuple[str, str, str] | None:
+    """Kind, time and facts (JSON) of a file; None where it is not Heft's."""
     try:
-        return {".json": _result, ".html": _fleet}.get(path.suffix, _recording)(path)
-    except (HeftError, OSError, ValueError, KeyError, TypeError) as exc:
-        _log.info("%s: not in the catalogue: %s", path, exc)
+        kind, at, facts = {".json": _result, ".html": _fleet}.get(path.suffix, _recording)(path)
+        return kind, at, json.dumps(facts)
+    except Exception as exc:  # whatever a stranger has written
+        _log.info("%s: not in the catalogue: %s: %s", path, type(exc).__name__, exc)
         return None
 
 

@@ -1,13 +1,10 @@
-"""The kinds of jobs: sessions, weighing, probes, replays; and commands that run in a process of their own."""
+"""The kinds of jobs: sessions, weighing, probes, replays; and commands (`command_jobs`)."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
-import os
-import signal
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
@@ -25,31 +22,19 @@ from heft.daq.replay.replay import Replay
 from heft.daq.rig import Rig
 from heft.drivers.errors import CommandError, HeftError
 from heft.identify.data.recorded_robot import robot_of
-from heft.identify.errors import DataError
 from heft.options import settings as checked_settings
 from heft.options import speed as _speed_option
 from heft.output_folder import OutputFolder, recording_names
 from heft.payload_run import Operator, PayloadJob, PayloadOrder, payload_job, serve_payload
 from heft.preflight import Preflight
 from heft.rehearsed import rehearsal_state
+from heft.service.command_jobs import CommandJob, FindingsJob, ImportJob
 from heft.service.drawing import arm_of_robot
 from heft.service.job import Job, Place, planned_path
 from heft.session_run import SessionOrder, SessionRun
 from heft.worker_process import REPORT, RESULT
 
-__all__ = [
-    "KINDS",
-    "CommandJob",
-    "FindingsJob",
-    "ProbeJob",
-    "ReplayJob",
-    "SessionJob",
-    "WeighingJob",
-    "make_job",
-]
-
-#: How long a process may take to end when it is asked to [s].
-_GOODBYE_S = 5.0
+__all__ = ["KINDS", "ProbeJob", "ReplayJob", "SessionJob", "WeighingJob", "make_job"]
 
 
 def make_job(kind: str, place: Place, request: Mapping[str, Any]) -> Job:
@@ -259,6 +244,10 @@ class WeighingJob(Job):
         """As `Consent`."""
         self.place.arming.announce(what)
 
+    def refusal(self) -> str:
+        """As `Consent`."""
+        return self.place.arming.refusal()
+
     def _tell(self, facts: dict[str, Any]) -> None:
         self.payloads[facts["number"]] = facts
 
@@ -282,8 +271,11 @@ class ProbeJob(Job):
             raise ConfigError(f"probe: seconds {seconds:g}: give more than 0 and at most 60")
         self._seconds = seconds
         self._task: asyncio.Task[Any] | None = None
+        self._stopped = ""
 
     async def run(self) -> dict[str, Any]:
+        if self._stopped:
+            return {"state": "aborted", "reason": self._stopped, "devices": {}}
         self._task = asyncio.current_task()
         clock = clock_of(1.0, simulated=self.place.rig.simulated)
         async with Rig(self.place.rig, clock, self.place.seed, name=self.place.rig.name) as rig:
@@ -302,8 +294,9 @@ class ProbeJob(Job):
         return {"state": "done", "reason": "", "devices": devices}
 
     def stop(self, reason: str) -> None:
-        if self._task is not None:
+        if self._task is not None and not self._stopped:  # once: the devices are being released
             self._task.cancel()
+        self._stopped = self._stopped or reason
 
 
 class ReplayJob(Job):
@@ -329,8 +322,9 @@ class ReplayJob(Job):
         async with Replay(self._recording, self.place.endpoints.telemetry, clock) as replay:
             self._replay = replay
             replay.looping = self._loop
-            if not self._stopped:
-                await replay.play()
+            if self._stopped:
+                replay.stop()
+            await replay.play()
         return {
             "state": "aborted" if replay.stopped else "done",
             "reason": "stopped" if replay.stopped else "",
@@ -365,86 +359,6 @@ class ReplayJob(Job):
                 "paused": self._replay.paused,
             }
         }
-
-
-class CommandJob(Job):
-    """A command of Python in a process of its own, behind those that measure; its last line is JSON."""
-
-    kind = "command"
-    needs_rig = False
-
-    def __init__(self, place: Place, words: Sequence[str], label: str) -> None:
-        super().__init__(place, label)
-        self._words = list(words)
-        self._process: asyncio.subprocess.Process | None = None
-        self._stopped = False
-
-    async def run(self) -> dict[str, Any]:
-        process = self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # whatever lies in the current folder
-            *self._words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            preexec_fn=_step_aside,
-        )
-        try:
-            out, err = await process.communicate()
-        except asyncio.CancelledError:
-            process.kill()
-            await process.wait()
-            raise
-        said = err.decode(errors="replace").strip().splitlines()
-        lines = out.decode(errors="replace").strip().splitlines()
-        if lines and lines[-1].startswith("{"):
-            facts: dict[str, Any] = json.loads(lines[-1])
-            return {**facts, "exit_code": process.returncode}
-        how = "stopped" if self._stopped else f"exit code {process.returncode}"
-        raise DataError(f"{self.label}: {how}: {': '.join(said[-1:]) or 'it said nothing'}")
-
-    def stop(self, reason: str) -> None:
-        self._stopped = True
-        if self._process is not None and self._process.returncode is None:
-            self._process.terminate()
-
-
-def _step_aside() -> None:
-    """In the child: an ordinary process, which ends with its parent's terminal no sooner than it is asked to."""
-    with suppress(OSError):
-        os.nice(10)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
-    os.setpgid(0, 0)
-
-
-class FindingsJob(CommandJob):
-    """`heft identify` on recordings, as a user would call it."""
-
-    kind = "identify"
-
-    def __init__(
-        self, place: Place, files: Sequence[str], *, settings: Sequence[str] = (), out: str | None = None
-    ) -> None:
-        if not files or isinstance(files, str):
-            raise ConfigError("identify: files: give a list of at least one recording")
-        name = Path(files[0]).stem
-        folder = (
-            Path(out) if out else OutputFolder.given_or_new(None, f"{name}-identified", root=place.data).path
-        )
-        words = ["-m", "heft", "identify", *(str(file) for file in files), "--out", str(folder), "--json"]
-        super().__init__(place, [*words, *(w for s in settings for w in ("--set", s))], name)
-
-
-class ImportJob(CommandJob):
-    """`heft import` of a file that lies in the data folder."""
-
-    kind = "import"
-
-    def __init__(self, place: Place, file: str) -> None:
-        path = Path(file)
-        target = path.with_name(f"{path.name}.mcap")
-        words = ["-m", "heft", "import", str(path), "--as", str(target), "--json"]
-        super().__init__(place, [*words, "--robot", str(place.rig.robot.path)], path.name)
 
 
 KINDS: dict[str, Any] = {

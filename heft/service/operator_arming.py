@@ -84,6 +84,9 @@ class OperatorArming:
         try:
             async with asyncio.timeout(self.wait_s):
                 await self._typed.wait()
+                while not self.seconds_left:  # disarmed in the same moment
+                    self._typed.clear()
+                    await self._typed.wait()
         except TimeoutError:
             raise SafetyStop(
                 f"not armed: nobody typed the robot's name, {self._rig.robot.name}, within {self.wait_s:g} s; "
@@ -91,6 +94,15 @@ class OperatorArming:
             ) from None
         finally:
             self.pending = None
+
+    def refusal(self) -> str:
+        """Why nothing may begin to move now; empty: it may."""
+        if not self.movers or self.seconds_left:
+            return ""
+        return (
+            f"not armed any more: nobody has typed the robot's name, {self._rig.robot.name}, within the last "
+            f"{self.window_s:g} s, or it was disarmed; arm it again"
+        )
 
     def announce(self, what: str) -> None:
         """What may move later is in the log."""

@@ -126,10 +126,10 @@ class WebProcess:
     async def _keep(self) -> None:
         """Start it again where it ends by itself."""
         while True:
-            assert self._process is not None
-            code = await self._process.wait()
-            _log.warning("the page's process has ended (%d); it is started again", code)
-            self.restarts += 1
+            if self._process is not None:  # None: the last attempt has failed
+                code = await self._process.wait()
+                _log.warning("the page's process has ended (%d); it is started again", code)
+                self.restarts += 1
             await asyncio.sleep(_RESTART_S)
             try:
                 await self._start()

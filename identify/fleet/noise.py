@@ -218,7 +218,7 @@ def _without_jumps(left: Array, std: float) -> Array:
     jumps = np.zeros(len(left))
     while True:
         at = int(np.argmax(np.abs(step)))
-        if abs(step[at]) < JUMP * std:
+        if not abs(step[at]) > JUMP * std:
             return left - np.cumsum(jumps)
         jumps[at] = step[at]
         step[max(0, at - BESIDE) : at + BESIDE + 1] = 0.0

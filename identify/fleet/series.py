@@ -125,7 +125,11 @@ def series_of(table: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Iterator[Ser
     positive = np.array([kind is not None and kind.log for kind in kinds])[at]
     watched = np.array([kind is not None for kind in kinds])[at] & (~positive | (value[good] > 0))
     good, at = good[watched], at[watched]
-    arms, of = np.unique(column["arm"][good].astype(str), return_inverse=True)
+    # Two models may have had one name of an arm in turn.
+    owners = [
+        f"{arm}\0{robot}" for arm, robot in zip(column["arm"][good], column["robot"][good], strict=True)
+    ]
+    _, of = np.unique(np.array(owners, dtype=np.str_), return_inverse=True)
     order = np.lexsort((time[good], at, of))
     good, at, of = good[order], at[order], of[order]
     edges = np.flatnonzero(np.diff(of * len(names) + at, prepend=-1))
@@ -135,7 +139,7 @@ def series_of(table: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Iterator[Ser
         assert kind is not None
         yield Series(
             robot=str(column["robot"][rows[0]]),
-            arm=str(arms[of[first]]),
+            arm=str(column["arm"][rows[0]]),
             parameter=str(names[at[first]]),
             unit=str(column["unit"][rows[0]]),
             kind=kind,

@@ -22,6 +22,8 @@ RIG_FILE = "configuration/rig.yaml"
 UNNAMED = "cell"
 #: A setpoint counts where the joint was measured within so much of its instant [ns].
 NEAR_NS = 10_000_000
+#: Times that are no dates are not known [s]: a millennium from 1970.
+MOST_S = 3e10
 
 
 @dataclass(frozen=True)
@@ -69,19 +71,21 @@ def _arm(recording: Recording) -> str:
         return ""
     try:
         rig = yaml.safe_load(recording.attachment(RIG_FILE))
-    except (yaml.YAMLError, RecordingError, UnicodeDecodeError):
+    except (yaml.YAMLError, RecordingError, ValueError, RecursionError):
         return ""
     if not isinstance(rig, dict):
         return ""
     cell = rig.get("cell", UNNAMED)
-    return str(rig.get("name", "") if cell == UNNAMED else cell)
+    name = rig.get("name", "") if cell == UNNAMED else cell
+    return str(name) if isinstance(name, str | int | float) else ""
 
 
 def _began(recording: Recording) -> float:
     try:
-        return (recording.utc_offset_ns + recording.span_ns[0]) * 1e-9
+        began_s = (recording.utc_offset_ns + recording.span_ns[0]) * 1e-9
     except RecordingError:
         return float("nan")
+    return began_s if abs(began_s) < MOST_S else float("nan")
 
 
 def _tracking(recording: Recording) -> dict[str, float]:

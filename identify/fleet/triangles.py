@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ class KeptTriangles:
     inflation     variance of what rows tell over that of independent ones (`heft.identify.certainty.scatter`)
     temperature   mean of each joint [K], shape (n,); NaN where nothing measured it
     digest        of the recording's samples (`Recording.digest`)
-    facts         about the session, as plain JSON values
+    facts         about the session, as plain JSON values; numbers that are not known are written as null
     """
 
     robot: Robot
@@ -68,12 +69,15 @@ class KeptTriangles:
             "inflation": self.inflation,
             "source": self.source,
             "digest": self.digest,
-            "facts": dict(self.facts),
+            "facts": {
+                name: None if isinstance(fact, float) and not math.isfinite(fact) else fact
+                for name, fact in self.facts.items()
+            },
         }
         file = io.BytesIO()
         np.savez_compressed(
             file,
-            header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+            header=np.frombuffer(json.dumps(header, allow_nan=False).encode(), dtype=np.uint8),
             robot=np.frombuffer(json.dumps(self.robot.to_dict()).encode(), dtype=np.uint8),
             rows=self.information.rows,
             triangles=self.information.extended.reshape(-1)[_places(self.robot)],

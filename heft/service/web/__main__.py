@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from heft.drivers.errors import HeftError
 from heft.log_file import logged
 from heft.service.reach import is_loopback
 from heft.service.web.app import Application
@@ -113,6 +114,9 @@ def main() -> int:
         except OSError as exc:
             text = f"--host {showing.host} --port {showing.port}: {exc.strerror or exc}; choose another port"
             _say({"error": text})
+            return 2
+        except HeftError as exc:
+            _say({"error": str(exc)})
             return 2
         except KeyboardInterrupt:
             pass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -17,16 +16,17 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
+from heft.daq.bounded_json import bounded_json
 from heft.daq.bus.control import ControlClient
 from heft.daq.errors import BusError, ConfigError, SafetyStop
 from heft.drivers.errors import HeftError
 from heft.service.client import RefusedRequest, ServiceClient
 from heft.service.reach import is_loopback
 from heft.service.strict_json import strict_json
-from heft.service.web.guard import COOKIE
+from heft.service.web.guard import COOKIE, MOST_BODY
 from heft.service.web.hub import Hub
 from heft.service.web.library import Library, command_json, file_name
-from heft.service.web.openapi import openapi, openapi_page
+from heft.service.web.openapi import OPERATIONS, openapi, openapi_page
 from heft.service.web.ring import envelope
 from heft.service.web.show import LiveSocket, Stopper
 from heft.service.web_process import Showing
@@ -42,6 +42,9 @@ MOST_BINS = 4000
 _PATIENCE_S = 120.0
 #: Reports are pages of their own, with their scripts inside: shut in, they reach nothing of this page.
 _REPORT_POLICY = "sandbox allow-scripts; default-src 'unsafe-inline' data: blob:"
+
+#: Keys of each body, as the description of the interface has them.
+_KEYS = {path: frozenset(keys) for method, path, _, keys in OPERATIONS if method == "post"}
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -61,6 +64,7 @@ class Application:
         self._library = Library(Path(showing.data)) if showing.data else None
         self._stopper = Stopper(showing.stop, self._stops)
         self.live = LiveSocket(self.hub)
+        self._command = asyncio.Lock()  # one process at a time, however many ask
         sessions = {Path(path).name: path for path in showing.sessions}
         self._sessions = sessions
         self.asgi = Starlette(
@@ -139,9 +143,9 @@ class Application:
         while True:
             try:
                 status = await self._service.ask("status")
+                await self._follow(status)
             except (BusError, RefusedRequest) as exc:
                 status = {"state": "unreachable", "trouble": str(exc), "job": None}
-            await self._follow(status)
             self.hub.put("status", status)
             await asyncio.sleep(POLL_S)
 
@@ -174,7 +178,7 @@ class Application:
 
     async def _login(self, request: Request) -> Response:
         given = str((await _body(request)).get("token", ""))
-        if not hmac.compare_digest(given.encode(), self._showing.token.encode()):
+        if not hmac.compare_digest(given.encode(errors="surrogatepass"), self._showing.token.encode()):
             client = request.client
             _log.warning("refused login of %s: a wrong token", client.host if client else "?")
             return Response(
@@ -208,7 +212,9 @@ class Application:
         return {"sessions": sorted(self._sessions)}
 
     async def _plan(self, request: Request) -> Any:
-        return await command_json("plan", self._session(request.query_params.get("session", "")), "--json")
+        session = self._session(request.query_params.get("session", ""))
+        async with self._command:
+            return await command_json("plan", session, "--json")
 
     def _session(self, name: str) -> str:
         if name not in self._sessions:
@@ -237,18 +243,18 @@ class Application:
 
     async def _replay(self, request: Request) -> Any:
         asked = await _body(request)
-        path = self._entry(asked.get("id"), "recording", "pickup")
+        path = await asyncio.to_thread(self._entry, asked.get("id"), "recording", "pickup")
         options = {key: asked[key] for key in ("speed", "loop") if key in asked}
         return await self._submit("replay", file=str(path), **options)
 
     async def _identify(self, request: Request) -> Any:
         asked = await _body(request)
         numbers = asked.get("ids")
-        if not isinstance(numbers, list):
-            raise ConfigError("ids: give a list of numbers of recordings")
-        files = [str(self._entry(number, "recording")) for number in numbers]
-        settings = [str(one) for one in asked.get("settings", [])]
-        return await self._submit("identify", files=files, settings=settings)
+        settings = asked.get("settings", [])
+        if not isinstance(numbers, list) or not isinstance(settings, list):
+            raise ConfigError("ids, settings: give a list of numbers of recordings, and one of texts")
+        files = await asyncio.to_thread(lambda: [str(self._entry(n, "recording")) for n in numbers])
+        return await self._submit("identify", files=files, settings=[str(one) for one in settings])
 
     def _entry(self, number: Any, *kinds: str) -> Path:
         if self._library is None or type(number) is not int:
@@ -350,11 +356,11 @@ class Application:
 
     async def _compare(self, request: Request) -> Any:
         numbers = [request.query_params.get(key, "") for key in ("first", "second")]
-        if not all(number.isdecimal() for number in numbers):
+        if not all(number.isdecimal() and len(number) < 19 for number in numbers):
             raise ConfigError("first, second: give numbers of two results")
-        shelf = self._shelf()
-        paths = [str(shelf.entry(int(number), "result").path) for number in numbers]
-        return await command_json("compare", *paths, "--json")
+        paths = await asyncio.to_thread(lambda: [str(self._entry(int(n), "result")) for n in numbers])
+        async with self._command:
+            return await command_json("compare", *paths, "--json")
 
     async def _import(self, request: Request) -> Any:
         """The body becomes a file of the data folder, which the owner then imports."""
@@ -367,7 +373,11 @@ class Application:
             raise ConfigError(f"{name}: was imported before; give the file another name")
         draft = folder / f".{name}.part"
         try:
-            with draft.open("xb") as file:
+            file = draft.open("xb")
+        except FileExistsError as exc:
+            raise ConfigError(f"{name}: is being imported already; wait for its end") from exc
+        try:
+            with file:
                 async for chunk in request.stream():
                     await asyncio.to_thread(file.write, chunk)
             draft.rename(target)
@@ -376,7 +386,11 @@ class Application:
         if name.endswith(".mcap"):
             await asyncio.to_thread(shelf.catalogue.refresh)
             return {"number": None, "file": name}
-        return {**await self._submit("import", file=str(target)), "file": name}
+        try:
+            return {**await self._submit("import", file=str(target)), "file": name}
+        except RefusedRequest:  # it may be given again
+            target.unlink(missing_ok=True)
+            raise
 
 
 def _endpoint(text: str) -> Any:
@@ -386,13 +400,19 @@ def _endpoint(text: str) -> Any:
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    text = await request.body()
+    """The body, with keys of the interface alone: what else a job can be told (a folder, say) comes from this host."""
+    text, known = await request.body(), _KEYS[request.url.path]
     try:
-        value = json.loads(text or b"{}")
+        value = bounded_json(text or b"{}", most=MOST_BODY)
     except ValueError as exc:
         raise ConfigError(f"the body is no JSON: {exc}") from exc
     if not isinstance(value, dict):
         raise ConfigError("the body is no JSON object")
+    strange = sorted(set(value) - known)
+    if strange:
+        raise ConfigError(
+            f"{strange[0][:100]!r}: no key of this request; it has {', '.join(sorted(known)) or 'none'}"
+        )
     return value
 
 

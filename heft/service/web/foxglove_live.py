@@ -1,7 +1,7 @@
 """The session in the Foxglove app: joint states, transforms, wrenches and the arm, over its own websocket.
 
-`foxglove-sdk` is an extra (`heft[foxglove]`). It listens at the loopback unless the page itself listens elsewhere, and
-like the page it is an observer: what it cannot send is lost to it alone.
+`foxglove-sdk` is an extra (`heft[foxglove]`). Its server asks nobody for a token, so it listens at the loopback alone,
+wherever the page does. Like the page it is an observer: what it cannot send is lost to it alone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def serve_foxglove(showing: Showing, hub: Hub, scene: Callable[[], dict[str, Any
             "playback_time_range": (showing.played.start_ns, showing.played.end_ns),
         }
     try:
-        server = foxglove.start_server(name="heft", host=showing.host, port=port, **options)
+        server = foxglove.start_server(name="heft", host="127.0.0.1", port=port, **options)
     except RuntimeError as exc:
         raise ConfigError(f"--foxglove {port}: {exc}; choose another port") from exc
     view = FoxgloveView(server, scene, playback)

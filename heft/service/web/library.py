@@ -131,10 +131,14 @@ async def command_json(*words: str) -> dict[str, Any]:
     try:
         async with asyncio.timeout(_COMMAND_S):
             out, err = await process.communicate()
-    except (TimeoutError, asyncio.CancelledError):
-        process.kill()
-        await process.wait()
-        raise
+    except TimeoutError:
+        raise ConfigError(
+            f"heft {words[0]}: no answer within {_COMMAND_S:g} s; try it at a terminal"
+        ) from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     lines = out.decode(errors="replace").strip().splitlines()
     if not lines or not lines[-1].startswith("{"):
         raise ConfigError(err.decode(errors="replace").strip()[-500:] or f"exit code {process.returncode}")

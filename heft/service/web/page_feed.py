@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from heft.service.web.hub import Hub
-from heft.service.web.ring import envelope
+from heft.service.web.ring import StreamRing, envelope
 
 __all__ = ["PageFeed"]
 
@@ -21,6 +21,8 @@ BIN_NS = 10_000_000
 MOST_COLUMNS = 64
 PAST_NS = 10_000_000_000
 DIGITS = 6
+#: Samples of before that a plot begins with.
+FIRST = 5000
 
 
 class PageFeed:
@@ -30,23 +32,21 @@ class PageFeed:
         self._hub = hub
         self._number = 0
         self._event = hub.number
-        self._plots: dict[str, list[int]] = {}
-        self._counts: dict[str, int] = {}
+        self._plots: dict[str, list[str]] = {}
+        self._taken: dict[str, tuple[StreamRing, int]] = {}  # how many samples of which ring
         self.missed = 0
 
     def plot(self, wanted: Any) -> None:
         """Follow these columns from now on: `stream:column`; what is not known is left out."""
-        chosen: dict[str, list[int]] = {}
+        chosen: dict[str, list[str]] = {}
         for text in list(wanted)[:MOST_COLUMNS] if isinstance(wanted, list) else []:
             stream, _, column = str(text).partition(":")
             ring = self._hub.rings.get(stream)
             names = [] if ring is None else [c.name for c in ring.stream.columns]
             if column in names:
-                chosen.setdefault(stream, []).append(names.index(column))
+                chosen.setdefault(stream, []).append(column)
         self._plots = chosen
-        self._counts = {
-            name: self._counts.get(name, max(self._hub.rings[name].total - 5000, 0)) for name in chosen
-        }
+        self._taken = {name: taken for name, taken in self._taken.items() if name in chosen}
 
     def take(self) -> dict[str, Any]:
         """All that is new, as plain JSON values."""
@@ -76,8 +76,13 @@ class PageFeed:
         ring = self._hub.rings.get(name)
         if ring is None:
             return None
-        times, values, forgotten = ring.since(self._counts.get(name, 0))
-        if len(times) == 0:
+        known = [column.name for column in ring.stream.columns]
+        chosen = [column for column in self._plots[name] if column in known]
+        of, count = self._taken.get(name, (None, 0))
+        if of is not ring:  # a new plot; or the stream is another than before: another recording is replayed
+            count = max(ring.total - FIRST, 0)
+        times, values, forgotten = ring.since(count)
+        if len(times) == 0 or not chosen:
             return None
         bin_ns = max(BIN_NS, round(1e9 / ring.stream.rate_hz))
         whole = (
@@ -88,12 +93,12 @@ class PageFeed:
         if whole == 0:
             return None
         old = int(np.searchsorted(times[:whole], times[-1] - PAST_NS))
-        self.missed += forgotten + old
-        self._counts[name] = ring.total - (len(times) - whole)
-        columns = self._plots[name]
+        self.missed += forgotten + old if of is ring else 0
+        self._taken[name] = ring, ring.total - (len(times) - whole)
+        columns = [known.index(column) for column in chosen]
         middle, low, high = envelope(times[old:whole], values[old:whole][:, columns], bin_ns)
         return {
-            "columns": [ring.stream.columns[i].name for i in columns],
+            "columns": chosen,
             "t": [round(t * 1e-9, 4) for t in middle.tolist()],
             "low": _plain(low),
             "high": _plain(high),

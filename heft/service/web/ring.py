@@ -29,6 +29,7 @@ class StreamRing:
         self._t_ns = np.zeros(rows, dtype=np.int64)
         self._values = np.full((rows, stream.width), np.nan)
         self.total = 0
+        self._begun = 0  # samples before what is there now began
         self.last_ns = 0
 
     def add(self, block: Block) -> None:
@@ -37,10 +38,9 @@ class StreamRing:
         if n == 0:
             return
         if int(block.host_ns[0]) < self.last_ns - 1_000_000_000:
-            self.total += rows  # nothing of before is found any more
-            self._t_ns[:] = 0
+            self._begun = self.total  # nothing of before is found any more
         values, times = block.si[-rows:], block.host_ns[-rows:]
-        begin = self.total % rows
+        begin = (self.total + n - len(times)) % rows
         first = min(rows - begin, len(times))
         self._t_ns[begin : begin + first], self._t_ns[: len(times) - first] = times[:first], times[first:]
         self._values[begin : begin + first] = values[:first]
@@ -56,14 +56,15 @@ class StreamRing:
     def since(self, count: int) -> tuple[NDArray[np.int64], Array, int]:
         """Times [ns] (N,), values (N, k) of all samples after the first `count`, and how many of them are forgotten."""
         rows = len(self._t_ns)
-        start = max(count, self.total - rows)
+        wanted = max(count, self._begun)
+        start = max(wanted, self.total - rows)
         index = np.arange(start, self.total) % rows
-        return self._t_ns[index], self._values[index], start - count
+        return self._t_ns[index], self._values[index], start - wanted
 
     def between(self, begin_ns: int, end_ns: int) -> tuple[NDArray[np.int64], Array]:
         """Times and values in an interval of host time."""
         times, values, _ = self.since(0)
-        inside = (times >= begin_ns) & (times < end_ns) & (times > 0)
+        inside = (times >= begin_ns) & (times < end_ns)
         return times[inside], values[inside]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from heft.daq.bounded_json import bounded_json
 from heft.daq.bus.stop import send_stop
 from heft.daq.errors import BusError
 from heft.service.client import RefusedRequest, ServiceClient
@@ -56,7 +57,7 @@ class LiveSocket:
         try:
             while True:
                 text = await socket.receive_text()
-                asked = json.loads(text) if len(text) <= MOST_MESSAGE else None
+                asked = bounded_json(text, most=MOST_MESSAGE)
                 if not isinstance(asked, dict):
                     break
                 if "seen" in asked:
@@ -123,8 +124,7 @@ class Stopper:
         """Every message on this socket is a stop; the answer says what came of it."""
         await socket.accept()
         try:
-            while True:
-                await socket.receive_text()
+            while (await socket.receive())["type"] == "websocket.receive":  # text or bytes
                 await socket.send_text(json.dumps(await self.stop("stopped on the page")))
         except (WebSocketDisconnect, RuntimeError):
             pass

@@ -142,3 +142,19 @@ async def test_why_it_does_not_start_is_told(rig):
             ConnectError, match=rf"the emulated devices did not start: .*{port}.* another program"
         ):
             await Rig(config, RealClock()).__aenter__()
+
+
+async def test_a_log_that_cannot_be_written_costs_the_log_alone(rig, tmp_path):
+    async with Rig(rig(), RealClock()) as open_rig:
+        open_rig.cell.log_to = tmp_path / "nowhere" / "plant.npz"
+    assert set(open_rig.truth["clocks"]) == {"arm"}
+
+
+async def test_a_cell_that_cannot_read_its_orders_ends(rig):
+    """Else it would not hear that who started it has gone."""
+    async with Rig(rig(), RealClock()) as open_rig:
+        pid = open_rig.cell.pid
+        open_rig.cell.inject({"kind": "no such fault"})
+        assert await gone(pid)
+        with pytest.raises(DeviceLost, match="the process of the emulated devices has ended: exit code 1"):
+            await open_rig.cell.watch()

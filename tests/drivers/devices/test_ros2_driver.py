@@ -389,3 +389,16 @@ def test_joints_are_found_by_name_whatever_their_order():
     assert arm._raw_velocity == [3.0, 4.0]
     arm._on_received(DdsMessage("/joint_states", JointState(6, ("finger",), (9.0,), (), ()).encode(), 11, 1))
     assert arm.counters.refused == 1
+
+
+@pytest.mark.parametrize("numbers", [(float("inf"), float("-inf")), (1e308, 1e308), (float("nan"), 0.0)])
+def test_numbers_that_are_none_are_marked_and_huge_ones_are_numbers(numbers):
+    """They end no task: the sum of both infinities is an error, and that of huge numbers is none."""
+    clock = RealClock()
+    wanted = registry.driver_options("ros2").model_validate({"state_hz": 500.0, "effort": "torque"})
+    arm = registry.create_driver("ros2", "arm", wanted, Context(clock, axes=AXES))
+    told = JointState(5, ("joint1", "joint2"), (1.0, 2.0), (3.0, 4.0), numbers)
+    from heft.drivers.transports.dds import DdsMessage
+
+    arm._on_received(DdsMessage("/joint_states", told.encode(), 10, 1))
+    assert arm._raw_position == [1.0, 2.0]

@@ -11,12 +11,14 @@ import pytest
 
 from heft.daq.clock import RealClock
 from heft.drivers import registry
+from heft.drivers.codecs.ur_rtde import Package, Type
 from heft.drivers.driver import Context
 from heft.drivers.errors import CommandError, DeviceFault, DeviceLost
 from heft.drivers.flange_load import FlangeLoad, LoadHolder
 from heft.drivers.plant.bench import Bench
 from heft.drivers.plant.faults import DriveFault, Silence
 from heft.drivers.setpoints import Setpoints
+from heft.drivers.transports.transport import Chunk
 
 AXES = tuple(f"joint{i}" for i in range(1, 7))
 POSTURE = np.array([0.3, -1.2, 0.5, 0.1, -0.2, 0.7])
@@ -266,3 +268,12 @@ async def test_a_controller_that_is_not_in_remote_control_takes_no_load(stand):
         with pytest.raises(CommandError, match="not in remote control"):
             await bench.arm.set_load(FlangeLoad(1.0, (0.0, 0.0, 0.1)))
         assert bench.controller.load[0] == 0.0
+
+
+def test_what_a_controller_says_unasked_is_not_kept():
+    options = registry.driver_options("ur_rtde").model_validate(CALM)
+    arm = registry.create_driver("ur_rtde", "arm", options, Context(clock=RealClock(), axes=AXES))
+    said = Chunk(Package(Type.TEXT, b"\x05hello\x02me\x03").encode(), 10)
+    for _ in range(100):
+        arm._on_received(said)
+    assert arm._answers == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,37 @@ def test_the_title_is_that_of_the_page_that_is_written(tmp_path: Path) -> None:
     (entry,) = catalogue.entries()
     assert entry.kind == "fleet"
     assert entry.facts["headline"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"robot": []}, {"verdict": "good"}, {"relative_error": 1e999}, {"robot": {"name": "\ud800"}}],
+    ids=["robot", "verdict", "infinity", "surrogate"],
+)
+def test_a_strange_file_costs_its_own_entry_alone(tmp_path: Path, told: dict[str, object]) -> None:
+    result(tmp_path / "a")
+    result(tmp_path / "b")
+    strange = tmp_path / "a" / "result.json"
+    strange.write_text(json.dumps({**json.loads(strange.read_text()), **told}))
+    catalogue = Catalogue(tmp_path)
+    catalogue.prepare()
+    catalogue.refresh()
+    assert tmp_path / "b" / "result.json" in [entry.path for entry in catalogue.entries()]
+
+
+def test_a_folder_whose_name_is_no_text_is_left_out(tmp_path: Path) -> None:
+    result(tmp_path / "b")
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.rename(tmp_path / "b", folder)
+    result(tmp_path / "c")
+    catalogue = Catalogue(tmp_path)
+    catalogue.prepare()
+    catalogue.refresh()
+    assert [entry.path.parent.name for entry in catalogue.entries()] == ["c"]
+
+
+def test_a_number_beyond_all_entries_is_none(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path)
+    catalogue.prepare()
+    with pytest.raises(ConfigError, match="no such entry"):
+        catalogue.entry(10**30)

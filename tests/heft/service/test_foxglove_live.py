@@ -73,6 +73,19 @@ async def test_joint_states_and_transforms_are_advertised_and_sent() -> None:
         view.close()
 
 
+async def test_it_listens_at_the_loopback_wherever_the_page_does() -> None:
+    """Its server asks for no token, and speaks no TLS."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    view = serve_foxglove(Showing("title", host="0.0.0.0", foxglove=port), Hub("", list), lambda: SCENE)
+    try:
+        with socket.socket() as sock, pytest.raises(ConnectionRefusedError):
+            sock.connect(("127.0.0.2", port))
+    finally:
+        view.close()
+
+
 async def test_the_player_of_a_replay_pauses_and_seeks() -> None:
     """What the app's player sends, by the protocol; the replay's own control channel is asked, and answers are told."""
     asked: list[tuple[str, dict[str, float]]] = []

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from heft.service.web import show
 from heft.service.web.hub import Hub
-from heft.service.web.show import AHEAD, LiveSocket
+from heft.service.web.show import AHEAD, LiveSocket, Stopper
 
 
 class FakeSocket:
@@ -69,3 +69,38 @@ async def test_a_page_that_paints_nothing_is_let_go(monkeypatch: pytest.MonkeyPa
     assert socket.closed == (4408, "nothing was taken")
     socket.said.put_nowait(None)
     await page
+
+
+async def test_any_message_is_a_stop_bytes_too() -> None:
+    asked: list[str] = []
+
+    class Socket(FakeSocket):
+        async def receive(self) -> dict[str, Any]:
+            return messages.pop(0)
+
+        async def receive_text(self) -> str:
+            return str((await self.receive())["text"])
+
+    class Service:
+        async def ask(self, what: str, **facts: Any) -> dict[str, Any]:
+            asked.append(what)
+            return {"stopped": True}
+
+    messages: list[dict[str, Any]] = [
+        {"type": "websocket.receive", "bytes": b"stop"},
+        {"type": "websocket.receive", "text": ""},
+        {"type": "websocket.disconnect", "code": 1000},
+    ]
+    socket = Socket()
+    await Stopper("", Service()).serve(socket)  # type: ignore[arg-type]
+    assert asked == ["stop", "stop"]
+    assert socket.sent == [{"heard": False, "stopped": True}] * 2
+
+
+async def test_what_a_page_says_has_bounds() -> None:
+    socket, live = FakeSocket(), LiveSocket(Hub("", list))
+    page = asyncio.create_task(live.serve(socket))  # type: ignore[arg-type]
+    socket.said.put_nowait("[" * 16_000)
+    await page
+    assert live.pages == 0
+    assert socket.closed == (1000, "")

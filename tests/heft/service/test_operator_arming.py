@@ -64,3 +64,26 @@ async def test_a_position_that_may_be_relative_is_looked_at_now() -> None:
         await arming.confirm([], {"joint1": "it counts from where it was switched on"})
     arming.disarm()
     assert arming.seconds_left == 0
+
+
+async def test_who_disarms_in_the_same_moment_has_the_last_word() -> None:
+    arming, _ = real(wait_s=0.2)
+    waiting = asyncio.create_task(arming.confirm([]))
+    while arming.pending is None:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    arming.arm(arming._rig.robot.name, "on the page")
+    arming.disarm()
+    with pytest.raises(SafetyStop, match="nobody typed the robot's name"):
+        await waiting
+
+
+def test_what_was_announced_may_not_begin_when_it_is_not_armed_any_more() -> None:
+    arming, now = real(window_s=60.0)
+    assert arming.refusal().startswith("not armed any more")
+    arming.arm(arming._rig.robot.name, "at the terminal")
+    assert arming.refusal() == ""
+    now.seconds += 61.0
+    assert arming.refusal().endswith("arm it again")
+    arming.arm(arming._rig.robot.name, "at the terminal")
+    arming.disarm()
+    assert arming.refusal().endswith("arm it again")

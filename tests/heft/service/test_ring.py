@@ -79,3 +79,44 @@ def test_a_page_that_stalls_is_told_what_it_has_missed() -> None:
     assert len(plots["t"]) <= 1001
     assert feed.take()["frame"]["missed"] > 60_000
     assert hub.posture()[0] is not None
+
+
+def test_a_block_that_is_longer_than_the_memory_leaves_its_last_samples() -> None:
+    slow = Stream("log", (Column("joint1", "position", "rad"),), 10.0)
+    ring = StreamRing(slow)
+    for first, n in ((0, 100), (100, 7013)):
+        times = (first + np.arange(n)) * 100 * MS + MS
+        numbers = np.arange(first, first + n, dtype=float)[:, None]
+        ring.add(Block(slow, first, times.astype(np.int64), numbers, np.zeros((n, 1), dtype=np.uint8)))
+    times, values, _ = ring.since(0)
+    assert ring.latest[0] == 7112
+    assert (np.diff(times) > 0).all()
+    np.testing.assert_array_equal(values[:, 0], np.arange(6113, 7113))
+
+
+def test_what_was_before_a_jump_back_is_neither_shown_nor_called_missed() -> None:
+    ring = StreamRing(STREAM)
+    ring.add(block(10_000, 5000))
+    ring.add(block(0, 10))
+    times, _, forgotten = ring.since(5000)
+    assert (len(times), forgotten) == (10, 0)
+    times, _, forgotten = ring.since(0)
+    assert (len(times), forgotten) == (10, 0)
+
+
+def test_a_plot_goes_on_where_its_stream_becomes_another() -> None:
+    """As when a recording of another arm is replayed: the same name, fewer columns, samples counted anew."""
+    hub = Hub("", list)
+    hub.rings[STREAM.name] = ring = StreamRing(STREAM)
+    for k in range(10):
+        ring.add(block(1000 * k, 1000))
+    feed = PageFeed(hub)
+    feed.plot(["arm.motion:joint1.position", "arm.motion:joint1.velocity"])
+    assert feed.take()["plots"]["arm.motion"]["columns"] == ["joint1.position", "joint1.velocity"]
+    narrow = Stream("arm.motion", STREAM.columns[:1], 1000.0)
+    hub.rings[STREAM.name] = ring = StreamRing(narrow)
+    times = ((np.arange(500) + 1) * MS).astype(np.int64)
+    ring.add(Block(narrow, 0, times, np.ones((500, 1)), np.zeros((500, 1), dtype=np.uint8)))
+    news = feed.take()
+    assert news["plots"]["arm.motion"]["columns"] == ["joint1.position"]
+    assert news["frame"]["missed"] == 0

@@ -7,7 +7,8 @@ import pytest
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.fleet.change import FEWEST, Change, deviates, event_column, find_changes, thresholds
-from heft.identify.fleet.noise import Noise, scatter_of
+from heft.identify.fleet.noise import Noise, _without_jumps, scatter_of
+from heft.identify.fleet.series import series_of
 
 QUANTITIES = 40
 LEAST = thresholds(QUANTITIES)
@@ -134,3 +135,26 @@ def test_odd_sessions_are_no_change() -> None:
     assert [(one.kind, one.first) for one in changes_of(y, np.zeros(240), np.zeros((240, 0)))] == [
         ("step", 200)
     ]
+
+
+def test_a_series_that_stands_still_has_no_jumps_to_take_out() -> None:
+    still = np.full(20, 3.0)
+    np.testing.assert_array_equal(_without_jumps(still, 0.0), still)
+
+
+def test_two_models_with_one_name_of_an_arm_are_two_series() -> None:
+    count = 4
+    table = {
+        "time": np.arange(1, 2 * count + 1) * 86_400_000_000,
+        "value": np.ones(2 * count),
+        "verdict": ["good"] * 2 * count,
+        "prior_dominated": [False] * 2 * count,
+        "parameter": ["torque_error"] * 2 * count,
+        "arm": ["bench"] * 2 * count,
+        "robot": ["one"] * count + ["other"] * count,
+        "unit": [""] * 2 * count,
+        "session": [str(k) for k in range(2 * count)],
+        **{name: np.full(2 * count, np.nan) for name in ("std", "temperature", "load")},
+    }
+    found = [(one.robot, one.arm, len(one)) for one in series_of(table)]
+    assert found == [("one", "bench", count), ("other", "bench", count)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,3 +105,8 @@ def test_triangles_that_do_not_belong_together_are_refused(
         KeptTriangles.decoded(b"nothing")
     with pytest.raises(DataError, match="no triangles"):
         KeptTriangles.decoded(alone[0].encoded()[:-200])
+
+
+def test_triangles_of_a_session_whose_time_nobody_knows_come_back(alone: list[KeptTriangles]) -> None:
+    unknown = replace(alone[0], facts={"session": "one", "utc_s": float("nan")})
+    assert KeptTriangles.decoded(unknown.encoded()).facts == {"session": "one", "utc_s": None}
