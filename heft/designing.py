@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,11 @@ def design_request(
     posture = arguments.posture
     if posture is not None and len(posture) != len(config.joints):
         raise ConfigError(f"--posture: {len(posture)} numbers, the robot has {len(config.joints)} joints")
+    limits, fraction = robot_limits(config) if rig is None else rig.limits, arguments.fraction
     request = DesignRequest(
         config,
         scene,
-        robot_limits(config) if rig is None else rig.limits,
+        replace(limits, velocity=fraction * limits.velocity, acceleration=fraction * limits.acceleration),
         seconds=arguments.seconds,
         harmonics=arguments.harmonics,
         criterion=arguments.criterion,

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from heft.daq.config.design_file import load_design
+from heft.daq.config.robot import load_robot
+from heft.designing import robot_limits
 from heft.main import main
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -52,6 +55,27 @@ def test_a_design_is_written_with_its_page(tmp_path: Path, capsys: pytest.Captur
     assert out.with_suffix(".html").exists()
     assert main(asked) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_a_fraction_of_the_speed_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    robot = CONFIGS / "robots/ddarm.yaml"
+    told = {}
+    for fraction in ("1", "0.2"):
+        asked = ["design", str(robot), "--seconds", "8", "--starts", "1", "--fraction", fraction, "--json"]
+        assert main([*asked, "--out", str(tmp_path / f"{fraction}.yaml")]) == 0
+        told[fraction] = json.loads(capsys.readouterr().out)
+    assert told["0.2"]["limits_ok"]
+    assert told["0.2"]["worst_limit"]["share"] <= 1.0
+    config = load_robot(robot)
+    slow = load_design(tmp_path / "0.2.yaml").motion(robot_limits(config), 100.0)
+    whole = slow.window(0, len(slow))
+    for k, joint in enumerate(config.joints.values()):
+        assert abs(whole.velocity[:, k]).max() <= 0.2 * joint.velocity * (1 + 1e-9)
+        assert abs(whole.acceleration[:, k]).max() <= 0.2 * joint.acceleration * (1 + 1e-9)
+    assert told["0.2"]["hardest"]["std"] > told["1"]["hardest"]["std"]
+    with pytest.raises(SystemExit):
+        main(["design", str(robot), "--fraction", "1.5"])
+    assert "at most 1" in capsys.readouterr().err
 
 
 def test_an_unknown_obstacle_shape_is_a_mistake_in_the_file(
