@@ -9,19 +9,39 @@ import pytest
 
 from heft.daq.config.design_file import load_design
 from heft.daq.config.robot import load_robot
+from heft.daq.config.session import load_session
+from heft.daq.config.steps import FourierStep
 from heft.designing import robot_limits
 from heft.main import main
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 
-def test_a_plan_is_shown_without_a_device(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", str(CONFIGS / "sessions/panda_excitation.yaml"), "--json"]) == 0
+SHIPPED = sorted(path.stem for path in (CONFIGS / "sessions").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_session_draws_no_fourier_series(name: str) -> None:
+    session = load_session(CONFIGS / f"sessions/{name}.yaml")
+    drawn = [
+        step.name for step in session.steps if isinstance(step, FourierStep) and step.fourier.seed is not None
+    ]
+    # a robot without a base that stands still has no designed motion
+    assert bool(drawn) == (session.rig.robot.base == "free")
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"), [("panda_excitation", 87.0), ("wam7_excitation", 160.0), ("pick_and_weigh", 160.0)]
+)
+def test_a_plan_is_shown_without_a_device(
+    name: str, weight: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", str(CONFIGS / f"sessions/{name}.yaml"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["ok"]
     assert told["lowest_point"]["m"] > 0.0
     assert told["closest_approach"]["m"] > 0.0
-    assert 0.0 < told["peak_torque"]["joint2"] < 87.0
+    assert 0.0 < told["peak_torque"]["joint2"] < weight
 
 
 def test_a_plan_through_the_mounting_plane_is_refused(
