@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -55,8 +56,14 @@ def session_of(rig: str, seconds: float, folder: Path) -> Path:
     """A session that moves the rig for so long; the file's path."""
     session: dict[str, Any] = yaml.safe_load((CONFIGS / f"sessions/{rig}.yaml").read_text(encoding="utf-8"))
     session["rig"] = str((CONFIGS / "rigs" / f"{rig}.yaml").resolve())
-    motion = next(step for step in session["steps"] if "fourier" in step)
-    motion["fourier"]["seconds"] = seconds
+    motion = next(step for step in session["steps"] if "fourier" in step or "design" in step)
+    if "fourier" in motion:
+        motion["fourier"]["seconds"] = seconds
+    else:
+        design = yaml.safe_load((CONFIGS / "sessions" / motion["design"]).read_text(encoding="utf-8"))
+        design["fourier"]["periods"] = math.ceil(seconds / design["fourier"]["period_s"])
+        motion["design"] = "design.yaml"
+        (folder / motion["design"]).write_text(yaml.safe_dump(design, sort_keys=False), encoding="utf-8")
     session["steps"] = [motion]
     path = folder / "session.yaml"
     path.write_text(yaml.safe_dump(session, sort_keys=False), encoding="utf-8")

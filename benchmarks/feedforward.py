@@ -60,6 +60,9 @@ def with_feedforward(folder: Path, model: Path) -> Path:
     rig["robot"] = str(CONFIGS / "robots" / "wam7.yaml")
     rig["devices"]["arm"]["feedforward"] = str(model)
     session["rig"] = "rig.yaml"
+    for step in session["steps"]:
+        if "design" in step:
+            step["design"] = str((CONFIGS / "sessions" / step["design"]).resolve())
     for name, content in (("rig.yaml", rig), ("session.yaml", session)):
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     return folder / "session.yaml"

@@ -77,6 +77,9 @@ def twin_of(name: str, folder: Path) -> Path:
     elif devices["arm"]["kind"] == "ur_rtde":  # has one inside
         rig["devices"]["wrist"] = wrench(devices["arm"], emulation["arm"])
     session["rig"] = "rig.yaml"
+    for step in session["steps"]:
+        if "design" in step:
+            step["design"] = str((CONFIGS / "sessions" / step["design"]).resolve())
     for file, content in (("rig.yaml", rig), ("session.yaml", session)):
         (folder / file).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     return folder / "session.yaml"

@@ -56,10 +56,11 @@ def design_request(
     posture = arguments.posture
     if posture is not None and len(posture) != len(config.joints):
         raise ConfigError(f"--posture: {len(posture)} numbers, the robot has {len(config.joints)} joints")
+    limits, fraction = robot_limits(config) if rig is None else rig.limits, arguments.fraction
     request = DesignRequest(
         config,
         scene,
-        robot_limits(config) if rig is None else rig.limits,
+        replace(limits, velocity=fraction * limits.velocity, acceleration=fraction * limits.acceleration),
         seconds=arguments.seconds,
         harmonics=arguments.harmonics,
         criterion=arguments.criterion,

@@ -26,6 +26,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=positive, default=20.0, help="how long it lasts (default: 20)")
     parser.add_argument("--harmonics", type=_count, default=5, help="of a Fourier series (default: 5)")
     parser.add_argument(
+        "--fraction",
+        type=_share,
+        default=1.0,
+        help="of the joints' velocity and acceleration limits that it may use (default: 1)",
+    )
+    parser.add_argument(
         "--criterion",
         choices=("d", "condition", "e", "worst"),
         default="d",
@@ -142,6 +148,13 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 100")
     return int(text)
+
+
+def _share(text: str) -> float:
+    value = positive(text)
+    if value > 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a fraction; give a number above 0, at most 1")
+    return value
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -7,18 +7,41 @@ from pathlib import Path
 
 import pytest
 
+from heft.daq.config.design_file import load_design
+from heft.daq.config.robot import load_robot
+from heft.daq.config.session import load_session
+from heft.daq.config.steps import FourierStep
+from heft.designing import robot_limits
 from heft.main import main
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 
-def test_a_plan_is_shown_without_a_device(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", str(CONFIGS / "sessions/panda_excitation.yaml"), "--json"]) == 0
+SHIPPED = sorted(path.stem for path in (CONFIGS / "sessions").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_session_draws_no_fourier_series(name: str) -> None:
+    session = load_session(CONFIGS / f"sessions/{name}.yaml")
+    drawn = [
+        step.name for step in session.steps if isinstance(step, FourierStep) and step.fourier.seed is not None
+    ]
+    # a robot without a base that stands still has no designed motion
+    assert bool(drawn) == (session.rig.robot.base == "free")
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"), [("panda_excitation", 87.0), ("wam7_excitation", 160.0), ("pick_and_weigh", 160.0)]
+)
+def test_a_plan_is_shown_without_a_device(
+    name: str, weight: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", str(CONFIGS / f"sessions/{name}.yaml"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["ok"]
     assert told["lowest_point"]["m"] > 0.0
     assert told["closest_approach"]["m"] > 0.0
-    assert 0.0 < told["peak_torque"]["joint2"] < 87.0
+    assert 0.0 < told["peak_torque"]["joint2"] < weight
 
 
 def test_the_designed_humanoid_keeps_every_bound(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,6 +82,27 @@ def test_a_design_is_written_with_its_page(tmp_path: Path, capsys: pytest.Captur
     assert out.with_suffix(".html").exists()
     assert main(asked) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_a_fraction_of_the_speed_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    robot = CONFIGS / "robots/ddarm.yaml"
+    told = {}
+    for fraction in ("1", "0.2"):
+        asked = ["design", str(robot), "--seconds", "8", "--starts", "1", "--fraction", fraction, "--json"]
+        assert main([*asked, "--out", str(tmp_path / f"{fraction}.yaml")]) == 0
+        told[fraction] = json.loads(capsys.readouterr().out)
+    assert told["0.2"]["limits_ok"]
+    assert told["0.2"]["worst_limit"]["share"] <= 1.0
+    config = load_robot(robot)
+    slow = load_design(tmp_path / "0.2.yaml").motion(robot_limits(config), 100.0)
+    whole = slow.window(0, len(slow))
+    for k, joint in enumerate(config.joints.values()):
+        assert abs(whole.velocity[:, k]).max() <= 0.2 * joint.velocity * (1 + 1e-9)
+        assert abs(whole.acceleration[:, k]).max() <= 0.2 * joint.acceleration * (1 + 1e-9)
+    assert told["0.2"]["hardest"]["std"] > told["1"]["hardest"]["std"]
+    with pytest.raises(SystemExit):
+        main(["design", str(robot), "--fraction", "1.5"])
+    assert "at most 1" in capsys.readouterr().err
 
 
 def test_an_unknown_obstacle_shape_is_a_mistake_in_the_file(

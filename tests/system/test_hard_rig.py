@@ -15,9 +15,9 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 @pytest.mark.slow
 def test_friction_of_another_form_is_found_and_told(tmp_path: Path) -> None:
     text = (CONFIGS / "sessions" / "wam7_excitation.yaml").read_text(encoding="utf-8")
-    rig = CONFIGS / "rigs" / "sim_wam7_hard.yaml"
+    text = text.replace("../rigs/sim_wam7.yaml", str(CONFIGS / "rigs" / "sim_wam7_hard.yaml"))
     session = tmp_path / "session.yaml"
-    session.write_text(text.replace("../rigs/sim_wam7.yaml", str(rig)), encoding="utf-8")
+    session.write_text(text.replace("design: ", f"design: {CONFIGS}/sessions/"), encoding="utf-8")
     assert main(["run", str(session), "--speed", "max", "--seed", "1", "--out", str(tmp_path / "out")]) == 0
     result = load(tmp_path / "out" / "result.json")
     # Stribeck friction is at every joint, half of the Coulomb friction; only beside the second one's noise (gravity,
