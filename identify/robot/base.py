@@ -116,7 +116,8 @@ def _structure(robot: Robot) -> Array:
     ddq = rng.uniform(-20, 20, (samples, n))
     warmth = rng.uniform(-20, 20, (samples, n)) if robot.drives.uses_temperature else None
     base = rng.uniform(-20, 20, (samples, 9)) * ([0.25] * 3 + [1] * 6) if robot.tree.free else None
-    W = robot.regressor.dense(q, dq, ddq, warmth, base)[:, rows].reshape(-1, p)
+    since = rng.uniform(-1, 1, samples)
+    W = robot.regressor.dense(q, dq, ddq, warmth, base, since)[:, rows].reshape(-1, p)
     return np.linalg.qr(W).R
 
 
