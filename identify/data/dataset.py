@@ -60,7 +60,7 @@ class Dataset:
     base          motion of a free root as it was given (`heft.identify.data.root_motion`), shape (T, 18), or None
     imu           angular rate, specific force and, where it is known, orientation of sensor `imu_name`, shape (T, 6) or
                   (T, 10), or None
-    drift_from_s  when drifts of sensors are zero [s], which all parts of a recording have in common; None: in the middle
+    drift_from_s  when drifts of sensors are zero [s], the same for all parts of a recording; None: in the middle
     """
 
     t: Array

@@ -58,7 +58,7 @@ def datasets_of(recording: Recording, robot: Robot, use: str | None) -> list[Dat
 
 
 def _drift_from(segments: Sequence[Segment], parts: Sequence[tuple[int, int]]) -> float | None:
-    """The middle of all that is for identification, on the time that begins with the first part [s]; None: of no use."""
+    """The middle of all that is for identification, on the time that begins with the first part [s]; None: no such."""
     used = [(one.start_ns, one.end_ns) for one in segments if one.use == IDENTIFICATION]
     if not used or not parts:
         return None

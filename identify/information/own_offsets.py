@@ -1,8 +1,8 @@
 """Biases that are each recording's own, taken out of the rows of the regression: offsets, and drifts of sensors.
 
 With b_g the bias of a row in recording g, an offset and, of a sensor's row, a drift, written as a mean b and what is
-left of it, b_g = b + e_g, the e_g are projected out of every column y of the row's table (Frisch and Waugh 1933). With C
-the columns of b, in recording g C_g:
+left of it, b_g = b + e_g, the e_g are projected out of every column y of the row's table (Frisch and Waugh 1933).
+With C the columns of b, in recording g C_g:
 
     y' = y + C (B - B_g) y,   B_g = (C_g' C_g)^-1 C_g',   B the same of all rows together
 

@@ -177,7 +177,7 @@ class Result(IdentifiedModel):
         return self.delays[data.torque_stream].value_s if data.torque_stream in self.delays else 0.0
 
     def parameters_of(self, data: Dataset) -> Array:
-        """Parameters with the offsets and drifts of the recording that `data` are of, where it has its own, shape (p,)."""
+        """Parameters with the biases of the recording that `data` are of, where it has its own, shape (p,)."""
         own = self._terms_of(data)
         if own is None:
             return self.parameters.values

@@ -84,7 +84,7 @@ class RowLayout:
 
     @cached_property
     def added(self) -> tuple[tuple[Column, ...], ...]:
-        """Columns of each row beside those of bodies: drives, and biases of sensors, by the places of their `signals`."""
+        """Columns of each row beside those of bodies: of drives, and of biases, by the places of their `signals`."""
         n, since = len(self.tree), self.drives.signal_count
         own: list[tuple[Column, ...]] = [
             self.drives.columns(j) if self.torques_measured else () for j in range(n)
