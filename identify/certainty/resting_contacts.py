@@ -11,9 +11,10 @@ joints' rates); to first order f = g - a x g, so that what is left in
 
     f + a x f0 = g + R' b + R' M s + (integral of R' c) x f0 + r,   f0 the mean of f
 
-by robust least squares over a stretch is the contact's own acceleration r. Its velocity is not observable; but a slip
-begins and ends at rest, and goes the distance d = - integral of (t - t0) r dt, whatever t0. That integral over a
-second, faded out at both ends, is the distance of any slip inside it, and knows no bias.
+by robust least squares over a stretch, with what is known of such errors, is the contact's own acceleration r. Its
+velocity is not observable; but a slip begins and ends at rest, and goes the distance d = - integral of (t - t0) r dt,
+whatever t0. That integral over a second, faded out at both ends, is the distance of any slip inside it, and knows no
+bias.
 """
 
 from __future__ import annotations
@@ -33,13 +34,18 @@ from heft.identify.robot.wrench_sensor import WrenchSensor
 __all__ = ["resting_contacts"]
 
 TURNS = 0.05  # [rad/s], rms, of a contact that should rest
-SLIDES_M = 0.01  # and at least `APART` times the median, which is what errors of kinematics and IMU look like,
-ALWAYS_M = 0.03  # unless that is more: IMUs that are off by 1 % reach 0.012 on a humanoid that stands and swings
+SLIDES_M = (
+    0.01  # and at least `APART` times the median, which is what errors of kinematics and IMU look like,
+)
+ALWAYS_M = (
+    0.03  # unless that is more: IMUs that are off by 1 % reach 0.012 on a humanoid that stands and swings
+)
 APART = 4.0  # six standard deviations of white noise
 CORE_S = 1.0  # a slip that takes as long is measured in full
 FADE_S = 1.0
 STRETCH_S = 60.0  # looked at together
 SHORTEST_S = 6.0
+KNOWN = (100.0, 0.3, 0.02, 0.02)  # standard deviations of g [m/s2], b [m/s2], M, and c [rad/s]
 ROUNDS = 10  # of reweighting: a slip is no error of the IMU
 FAR = 6.0  # times the median of what is left: without a weight there
 
@@ -92,9 +98,10 @@ def _slides(name: str, parts: list[_Stretch]) -> list[Reason]:
         return []
     longest = max(far for _, far in slips)
     at = ", ".join(f"{1e2 * far:.1f} cm at {when:.1f} s" for when, far in slips[:3])
-    more = f" and {len(slips) - 3} times more" if len(slips) > 3 else ""
+    at += f" and {len(slips) - 3} times more" if len(slips) > 3 else ""
+    at = "it never rests" if usual > ALWAYS_M else at  # and no distance is one of a slip
     text = (
-        f"contact {name} is said to rest, and slides: {at}{more}, by the root's motion and the joints (at most "
+        f"contact {name} is said to rest, and slides: {at}, by the root's motion and the joints (at most "
         f"{1e2 * least:.2g} cm; usually it seems to go {1e2 * usual:.1g} cm): a foot that slips or steps, or a wrong "
         "frame; leave those parts out, or take `rest` out"
     )
@@ -162,15 +169,15 @@ def _moved(
     columns += [inward * felt[:, None, k : k + 1] for k in range(3)]
     columns.append(np.cross(step_s * np.cumsum(inward, axis=0), f0, axisa=1).swapaxes(1, 2))
     table = np.concatenate(columns, axis=2)
-    size = np.maximum(np.linalg.norm(table.reshape(-1, table.shape[2]), axis=0), 1e-12)
-    flat = (table / size).reshape(-1, table.shape[2])
-    left, weight = rocked, np.ones(len(rocked))
+    flat = (table * np.repeat(KNOWN, 3 * np.array([1, 1, 3, 1]))).reshape(-1, table.shape[2])
+    together = max(1.0, 0.5 / (data.processing.cutoff_hz * step_s))  # samples that the low-pass makes one of
+    left, weight = rocked - f0, np.ones(len(rocked))
     for _ in range(ROUNDS):  # bisquare, by each instant's three numbers together
-        weighed = flat * np.repeat(weight, 3)[:, None]
-        answer = np.linalg.lstsq(weighed.T @ flat, weighed.T @ rocked.ravel(), rcond=1e-10)[0]
+        usual = max(float(np.median(np.linalg.norm(left, axis=1))), 1e-9)
+        weight = np.clip(1 - (np.linalg.norm(left, axis=1) / (FAR * usual)) ** 2, 0.0, None) ** 2
+        weighed = flat * (np.repeat(weight, 3) / (together * usual**2))[:, None]
+        answer = np.linalg.solve(weighed.T @ flat + np.eye(flat.shape[1]), weighed.T @ rocked.ravel())
         left = (rocked.ravel() - flat @ answer).reshape(-1, 3)
-        size_left = np.linalg.norm(left, axis=1)
-        weight = np.clip(1 - (size_left / max(FAR * float(np.median(size_left)), 1e-12)) ** 2, 0.0, None) ** 2
     kernel = _kernel(step_s)
     if len(left) <= len(kernel) + 2:
         return turning, np.zeros((0, 3))
