@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def datasets_of(recording: Recording, robot: Robot, use: str | None) -> list[Dat
     """
     path = recording.path
     parts = sections(recording.segments, use or IDENTIFICATION)
-    known = {
+    known: dict[str, Any] = {
         "source": path.name,
         "part_of": recording.digest,
         "drift_from_s": _drift_from(recording.segments, parts),

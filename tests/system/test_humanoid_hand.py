@@ -21,7 +21,10 @@ GRIPPER = f"""
     objects:
       weight: {{mass: {MASS}, com: {list(COM)}, inertia: [0.004, 0.004, 0.003, 0.0, 0.0, 0.0], width: 0.05}}
 """
-EXCITATION = "{name: excitation, use: identification, fourier: {seconds: 20, period_s: 20, harmonics: 10, seed: %d, fraction: 0.45}}"
+EXCITATION = (
+    "{name: excitation, use: identification, "
+    "fourier: {seconds: 20, period_s: 20, harmonics: 10, seed: %d, fraction: 0.45}}"
+)
 
 
 def heft(*arguments: object) -> str:
@@ -52,9 +55,9 @@ def test_what_a_humanoid_holds_is_weighed_inside_its_interval(tmp_path: Path) ->
     held = played(tmp_path, "held", ["{name: take, grip: weight}", EXCITATION % 2], "--no-identify")
     report = json.loads(heft("payload", held, "--result", bare.with_name("result.json"), "--all", "--json"))
     (found,) = report["payloads"]
-    low, high = found["intervals"]["mass"]
-    assert low < MASS < high
-    assert high - low < 0.5 * MASS
-    assert np.abs(np.array(found["com"]) - COM).max() < 0.1
+    assert found["weighed_by"] == "wrenches"
+    assert abs(found["mass"] - MASS) < 2 * found["std"]["mass"]
+    assert found["std"]["mass"] < 0.15 * MASS
+    assert np.all(np.abs(np.array(found["com"]) - COM) < 3 * np.array(found["std"]["com"]))
     nothing = json.loads(heft("payload", bare, "--result", bare.with_name("result.json"), "--all", "--json"))
     assert all(one["mass"] < 0.15 for one in nothing["payloads"])

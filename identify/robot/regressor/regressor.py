@@ -45,7 +45,7 @@ class Regressor:
     def names(self) -> tuple[str, ...]:
         """Names of the p parameters."""
         own = dict(zip(self.drives.joints, self.drives.joint_terms, strict=True))
-        sensors = (*self.cuts, *self.contacts)
+        sensors: tuple[Cut | Contact, ...] = (*self.cuts, *self.contacts)
         biases = tuple(name for one in sensors for names in one.biases for name in names)
         return parameter_names(self.links, own) + self.drives.motor_parameters + biases
 
