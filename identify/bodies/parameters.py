@@ -6,8 +6,9 @@ For each link, in the robot's order (Pinocchio's ten numbers, all in the link's 
     mx my mz                 first moment, mass times centre of mass          [kg m]
     xx xy yy xz yz zz        inertia about the origin of the link's frame     [kg m2]
 
-then, for each joint in order, its own terms (of `JOINT_TERMS`). A name is `owner.term`:
-`link3.mx`, `joint3.viscous`. Everything else asks by name, through a `Layout`.
+then, for each joint in order, its own terms (of `JOINT_TERMS`), then those of six-axis sensors (`offset`, and
+`SENSOR_TERMS`). A name is `owner.term`: `link3.mx`, `joint3.viscous`, `crane.fx.drift`. Everything else asks by name,
+through a `Layout`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import ArrayLike
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ParameterError
 
-__all__ = ["JOINT_TERMS", "LINK_TERMS", "JointTerm", "Layout", "parameter_names", "unit_of"]
+__all__ = ["JOINT_TERMS", "LINK_TERMS", "SENSOR_TERMS", "JointTerm", "Layout", "parameter_names", "unit_of"]
 
 LINK_TERMS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 
@@ -50,6 +51,8 @@ JOINT_TERMS: Mapping[str, JointTerm] = {
         JointTerm("coulomb_temperature", "N m/K", False),
     )
 }
+#: What a number of a six-axis sensor has beside its `offset`.
+SENSOR_TERMS: Mapping[str, JointTerm] = {"drift": JointTerm("drift", "N m/s", False)}
 
 
 def parameter_names(links: Iterable[str], joint_terms: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
@@ -62,12 +65,14 @@ def parameter_names(links: Iterable[str], joint_terms: Mapping[str, Iterable[str
 
 def unit_of(name: str) -> str:
     """The unit of a parameter by its name (on a prismatic joint read m for rad and N for N m)."""
-    term = name.rpartition(".")[2]
+    owner, _, term = name.rpartition(".")
+    others = {**JOINT_TERMS, **SENSOR_TERMS}
     if term in LINK_TERMS:
         return "kg" if term == "m" else "kg m" if term.startswith("m") else "kg m2"
-    if term in JOINT_TERMS:
-        return JOINT_TERMS[term].unit
-    raise ParameterError(f"no parameter ends in {name!r}; terms are {', '.join((*LINK_TERMS, *JOINT_TERMS))}")
+    if term in others:
+        unit = others[term].unit
+        return unit.replace("N m", "N") if owner.endswith((".fx", ".fy", ".fz")) else unit
+    raise ParameterError(f"no parameter ends in {name!r}; terms are {', '.join((*LINK_TERMS, *others))}")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -23,7 +24,7 @@ from heft.identify.certainty.recording_terms import (
     RecordingTerms,
     mean_delay,
     recording_terms,
-    widened_offsets,
+    widened_biases,
 )
 from heft.identify.certainty.scatter import Scatter
 from heft.identify.certainty.uncertainty import Uncertainty, uncertainty_of
@@ -36,6 +37,9 @@ __all__ = ["Assessment", "assess"]
 
 WIDER = 2.0  # intervals that are this much wider than the formula for independent residuals are worth a word
 BIASED = 0.5  # of a standard deviation
+DRIFTS = (
+    4.0  # standard deviations of a sensor's drift: by chance in one of a thousand fits with three sensors
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter, spread: P
     lines += contradicted_constraints(problem, problem.base.matrix @ estimate.least_squares, uncertainty.data)
     lines += gain_warnings
     intervals = parameter_intervals(problem, estimate, uncertainty)
+    lines += _sensor_drifts(data, intervals.intervals, recordings)
     uncertainty = uncertainty.with_prior(intervals.covariance)
     kept = effect.residuals.kept
     facts = {
@@ -106,7 +111,7 @@ def assess(alignment: Alignment, estimate: Estimate, scatter: Scatter, spread: P
     return Assessment(
         uncertainty=uncertainty,
         delay=mean_delay(delays),
-        intervals=widened_offsets(intervals.intervals, recordings) | by_gain,
+        intervals=widened_biases(intervals.intervals, recordings) | by_gain,
         facts=facts,
         warnings=tuple(lines),
         contradiction=intervals.contradiction,
@@ -216,6 +221,28 @@ def _sensor_delays(alignment: Alignment, common: Delay, uncertainty: Uncertainty
             Delay(one.sensor, common.against, value, std, value - half, value + half, bool(np.isfinite(std)))
         )
     return tuple(found)
+
+
+def _sensor_drifts(
+    data: FitData, intervals: Mapping[str, Interval], recordings: Sequence[RecordingTerms]
+) -> list[str]:
+    """A line for each sensor with drifts that the data are sure of, in the recording where they are largest."""
+    found: dict[str, list[str]] = {}
+    for name, one in intervals.items():
+        row, _, term = name.rpartition(".")
+        if term != "drift":
+            continue
+        own = [terms.drifts[row] for terms in recordings if row in terms.drifts] or [one.value]
+        value, std = max(own, key=abs), one.std * np.sqrt(len(own))
+        if abs(value) > DRIFTS * std:
+            sensor, _, axis = row.rpartition(".")
+            found.setdefault(sensor, []).append(f"{axis} by {value:.2g} +- {2 * std:.1g} {one.unit}")
+    whole = max((one.duration_s for one in data.datasets), default=0.0)
+    return [
+        f"the bias of {sensor} drifts: {', '.join(axes)} (in {whole:.0f} s); that is taken out of the data: let the "
+        "sensor warm up before it is zeroed, or zero it more often"
+        for sensor, axes in found.items()
+    ]
 
 
 def _widened(uncertainty: Uncertainty, cutoff_hz: float, effect: Influence) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.parameters import JOINT_TERMS
+from heft.identify.bodies.parameters import LINK_TERMS, unit_of
 from heft.identify.certainty.interval import Interval
 from heft.identify.certainty.uncertainty import Uncertainty
 from heft.identify.certainty.wrist_posterior import wrist_posterior
@@ -59,9 +59,9 @@ def _joint_terms(problem: Problem, estimate: Estimate, uncertainty: Uncertainty)
     ):
         members = np.flatnonzero(row)
         term = names[members[0]].rpartition(".")[2]
-        if len(members) == 1 and term in JOINT_TERMS:
+        if len(members) == 1 and term not in LINK_TERMS:
             std = float(np.sqrt(variance))
             intervals[names[members[0]]] = Interval.of(
-                float(value), std, uncertainty.degrees, JOINT_TERMS[term].unit
+                float(value), std, uncertainty.degrees, unit_of(names[members[0]])
             )
     return intervals

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.bodies.parameters import JOINT_TERMS, Layout
+from heft.identify.bodies.parameters import Layout, unit_of
 from heft.identify.bodies.prior_spread import PriorSpread
 from heft.identify.bodies.pseudo_inertia import INERTIA_ELEMENTS, skew
 from heft.identify.certainty.interval import Interval
@@ -93,9 +93,8 @@ class Posterior:
         off = answer - self.parameters[: len(layout)]
         for joint, terms in layout.joint_terms.items():
             for term, i in terms.items():
-                unit = JOINT_TERMS[term].unit if term in JOINT_TERMS else ""
                 name = f"{joint}.{term}"
-                intervals[name] = self._interval(answer[i], off[i], root[i], unit, degrees, False)
+                intervals[name] = self._interval(answer[i], off[i], root[i], unit_of(name), degrees, False)
         masses = [layout.link(link).start for link in layout.links]
         intervals["total_mass"] = self._interval(
             float(answer[masses].sum()),

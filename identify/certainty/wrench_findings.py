@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.reason import CAUSE, Reason
+from heft.identify.certainty.resting_contacts import resting_contacts
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
 from heft.identify.robot.regressor import Cut
@@ -18,7 +19,6 @@ LESS = 0.5  # of what is left unexplained, that turning or another sign must tak
 LEFT = 0.25  # of a wrench unexplained, from which on it is looked at
 ASTRAY_DEG = 30.0  # between the force that carries a robot and what its IMU feels
 NEAR_AXIS = 0.96  # of a unit vector: within 16 degrees of an axis it is told as that axis
-MOVES = 0.05  # [rad/s] of a contact that should rest
 
 
 def wrench_findings(data: FitData, problem: Problem, parameters: Array) -> list[Reason]:
@@ -42,7 +42,7 @@ def wrench_findings(data: FitData, problem: Problem, parameters: Array) -> list[
             found += _imu(cut, measured[use, rows][:, :3], proper, data)
         if not found and not cut.summed:
             found += _mounting(cut, measured[use, rows], predicted[use, rows])
-    return found + _moving_contacts(data)
+    return found + resting_contacts(data)
 
 
 def _mounting(cut: Cut, measured: Array, model: Array) -> list[Reason]:
@@ -104,35 +104,6 @@ def _imu(cut: Cut, force: Array, proper: Array, data: FitData) -> list[Reason]:
         "frame"
     )
     return [Reason("imu-turned", "unfit", text, CAUSE + 80.0)]
-
-
-def _moving_contacts(data: FitData) -> list[Reason]:
-    """Contacts that should rest and turn: feet that slip or tip."""
-    robot, found = data.robot, []
-    resting = {name: one for name, one in robot.sensors.items() if one.contact and one.rest and one.link >= 0}
-    for survey in data.surveys if robot.tree.free else ():
-        one = survey.data
-        table = one.base if one.base is not None else one.imu
-        if table is None or not resting:
-            continue
-        rate = np.asarray(table[:, :3], dtype=np.float64)
-        if one.base is None:
-            rate = rate @ robot.imus[one.imu_name][1][:3, :3].T
-        q = np.ascontiguousarray(np.asarray(one.q, dtype=np.float64).T)
-        dq = np.gradient(q, one.t, axis=1)
-        for name, sensor in resting.items():
-            turning = rate.copy()
-            for joint in robot.tree.support(sensor.link):
-                rotation, _ = robot.tree.link_pose(joint, q)
-                turning += (rotation @ robot.tree.screws[joint, :3]) * dq[joint][:, None]
-            speed = float(np.sqrt((turning**2).sum(axis=1).mean()))
-            if speed > MOVES:
-                text = (
-                    f"contact {name} is said to rest, and turns at {speed:.2g} rad/s (rms), at most {MOVES:g}: "
-                    "a foot that slips or tips, or a wrong frame; leave those parts out, or take `rest` out"
-                )
-                found.append(Reason("contact-moves", "care", text, 200.0 + speed, (name,)))
-    return found
 
 
 def _size(values: Array) -> float:

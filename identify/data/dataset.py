@@ -60,6 +60,7 @@ class Dataset:
     base          motion of a free root as it was given (`heft.identify.data.root_motion`), shape (T, 18), or None
     imu           angular rate, specific force and, where it is known, orientation of sensor `imu_name`, shape (T, 6) or
                   (T, 10), or None
+    drift_from_s  when drifts of sensors are zero [s], the same for all parts of a recording; None: in the middle
     """
 
     t: Array
@@ -85,6 +86,7 @@ class Dataset:
     base: NDArray[Any] | None = None
     imu: NDArray[Any] | None = None
     imu_name: str = ""
+    drift_from_s: float | None = None
 
     def __post_init__(self) -> None:
         t = np.asarray(self.t, dtype=np.float64)
@@ -226,6 +228,11 @@ class Dataset:
         """From the first to the last sample [s]."""
         return float(self.t[-1] - self.t[0])
 
+    @property
+    def middle_s(self) -> float:
+        """The instant that drifts of sensors are counted from [s]."""
+        return float(self.t[0] + self.t[-1]) / 2 if self.drift_from_s is None else self.drift_from_s
+
     @cached_property
     def fingerprint(self) -> str:
         """Hash of all numbers: equal data have equal ones."""
@@ -352,7 +359,7 @@ class Dataset:
         tables = {name: getattr(self, name) for name in TABLES}
         cut: dict[str, Any] = {name: table[part] for name, table in tables.items() if table is not None}
         removed = {**self.removed, OUTSIDE: left} if self.sent and left else self.removed
-        return replace(self, removed=removed, t=self.t[part], **cut)
+        return replace(self, removed=removed, t=self.t[part], drift_from_s=self.middle_s, **cut)
 
 
 def _shaped(t: Array, tables: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:

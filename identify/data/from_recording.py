@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +30,13 @@ def datasets_of(recording: Recording, robot: Robot, use: str | None) -> list[Dat
     """
     path = recording.path
     parts = sections(recording.segments, use or IDENTIFICATION)
+    known: dict[str, Any] = {
+        "source": path.name,
+        "part_of": recording.digest,
+        "drift_from_s": _drift_from(recording.segments, parts),
+    }
     if len(parts) <= 1:
-        return [
-            replace(Dataset.from_recording(recording, robot, use), source=path.name, part_of=recording.digest)
-        ]
+        return [replace(Dataset.from_recording(recording, robot, use), **known)]
     datasets: list[Dataset] = []
     refused: list[str] = []
     for start_ns, end_ns in parts:
@@ -45,15 +49,21 @@ def datasets_of(recording: Recording, robot: Robot, use: str | None) -> list[Dat
             refused.append(str(exc))
         else:
             since_s = (start_ns - parts[0][0]) * 1e-9
-            datasets.append(
-                replace(data, t=since_s + data.t, source=path.name, part_of=recording.digest).on_disk()
-            )
+            datasets.append(replace(data, t=since_s + data.t, **known).on_disk())
     if not datasets:
         raise DataError(refused[0])
     if refused:
         note = f"{len(refused)} of {len(parts)} sections of the session are not used: {refused[0]}"
         datasets[0] = replace(datasets[0], notes=(*datasets[0].notes, note))
     return datasets
+
+
+def _drift_from(segments: Sequence[Segment], parts: Sequence[tuple[int, int]]) -> float | None:
+    """The middle of all that is for identification, on the time that begins with the first part [s]; None: no such."""
+    used = [(one.start_ns, one.end_ns) for one in segments if one.use == IDENTIFICATION]
+    if not used or not parts:
+        return None
+    return ((min(start for start, _ in used) + max(end for _, end in used)) / 2 - parts[0][0]) * 1e-9
 
 
 def sections(segments: Sequence[Segment], use: str) -> list[tuple[int, int]]:

@@ -47,9 +47,9 @@ class RowBlock:
         table[:, self.layout.torques] += delay_s * first + 0.5 * delay_s**2 * second
         return replace(self, table=table, rates=np.stack([first + delay_s * second, second], axis=2))
 
-    def shifted(self, table: Array, rates: Array) -> RowBlock:
-        """With constants added to every row: `table` (C,), and `rates` (n, 2)."""
-        return replace(self, table=self.table + table, rates=self.rates + rates)
+    def moved(self, table: Array, rates: Array) -> RowBlock:
+        """The same instants with other numbers: `table` (B, C) and `rates` (B, n, 2)."""
+        return replace(self, table=table, rates=rates)
 
     def relieved(self, load: Array) -> RowBlock:
         """The same rows with the torque of a known load taken off, whose parameters are `load` (p,)."""

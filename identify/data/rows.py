@@ -71,7 +71,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
             position, velocity, acceleration = data.kinematics(piece, step, start, stop, motion)
             velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
             inner = measured_rows(robot, data, piece, step, start, stop, lag)
-            warmth = _warmth(robot, data, piece.start_s + step * np.arange(start, stop, dtype=np.float64))
+            time = piece.start_s + step * np.arange(start, stop, dtype=np.float64)
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
             reached = min(last, (stop - 1 + half) // decimation)
             rows = np.zeros((reached - first + 1, width))
@@ -85,8 +85,9 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
                 decimation,
                 first * decimation - half - start,
                 rows,
-                warmth,
+                _warmth(robot, data, time),
                 data.root(robot, piece, step, start, stop, motion),
+                time - data.middle_s,
             )
             complete = max(0, done - first + 1)
             time = piece.start_s + step * decimation * np.arange(first, first + complete, dtype=np.float64)

@@ -116,7 +116,7 @@ class FitData:
         """All regression rows in order, numbered through all datasets.
 
         Computed in the first pass and kept for later ones; `progress` is called with the share computed, 0 to 1. Where
-        recordings have offsets of their own, these are taken out (`heft.identify.information.own_offsets`).
+        recordings have offsets and drifts of their own, these are taken out (`heft.identify.information.own_offsets`).
         """
         if self.own_offsets and self.means is None:
             sums = RowSums(self.robot, self.recording_count)

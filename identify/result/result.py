@@ -177,14 +177,14 @@ class Result(IdentifiedModel):
         return self.delays[data.torque_stream].value_s if data.torque_stream in self.delays else 0.0
 
     def parameters_of(self, data: Dataset) -> Array:
-        """Parameters with the torque offsets of the recording that `data` are of, where it has its own, shape (p,)."""
+        """Parameters with the biases of the recording that `data` are of, where it has its own, shape (p,)."""
         own = self._terms_of(data)
         if own is None:
             return self.parameters.values
-        named = {f"{joint}.offset": offset for joint, offset in own.offsets.items()}
+        biases = own.biases
         return np.array(
             [
-                named.get(name, value)
+                biases.get(name, value)
                 for name, value in zip(self.layout.names, self.parameters.values, strict=True)
             ]
         )

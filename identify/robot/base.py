@@ -127,7 +127,8 @@ def _structure(robot: Robot, rest: Rest | None = None) -> Array:
         base = None
         for joint, position in rest.joints:
             q[:, joint], dq[:, joint], ddq[:, joint] = position, 0.0, 0.0
-    W = robot.regressor.dense(q, dq, ddq, warmth, base)[:, rows].reshape(-1, p)
+    since = rng.uniform(-1, 1, samples)
+    W = robot.regressor.dense(q, dq, ddq, warmth, base, since)[:, rows].reshape(-1, p)
     return np.linalg.qr(W).R
 
 

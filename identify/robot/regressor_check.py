@@ -40,7 +40,7 @@ def check_against(model: pin.Model, regressor: Regressor, inertias: Array | None
     rng = np.random.default_rng(0)
     n, free = len(regressor.tree), regressor.tree.free
     bodies = n + free
-    whole = Cut(BASE, -1, np.eye(4), tuple(range(bodies)), offset=False)
+    whole = Cut(BASE, -1, np.eye(4), tuple(range(bodies)), biased=False)
     plain = replace(
         regressor,
         links=regressor.links[:bodies],

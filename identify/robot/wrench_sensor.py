@@ -84,12 +84,12 @@ def cuts_of(
     everything = tuple(range(bodies))
     cuts, acting = [], tuple(Contact(name, one.link, one.place) for name, one in contacts.items())
     if given:
-        cuts.append(Cut(BASE, -1, np.eye(4), everything, offset=False))
+        cuts.append(Cut(BASE, -1, np.eye(4), everything, biased=False))
         acting = ()
     elif len(contacts) == 1 and on_base:
         cuts.append(Cut(on_base[0], -1, contacts[on_base[0]].place, everything))
         acting = ()
     elif contacts and (free or on_base):
-        cuts.append(Cut(BASE, -1, np.eye(4), everything, offset=False, summed=True))
+        cuts.append(Cut(BASE, -1, np.eye(4), everything, biased=False, summed=True))
     cuts += [Cut(name, one.link, one.place, one.beyond) for name, one in sensors.items() if not one.contact]
     return tuple(cuts), acting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,6 +134,62 @@ def swing(joints: int, seconds: float, rate_hz: float = 200.0, seed: int = 0, ti
         acceleration[i, :3] = here.T @ push[i] - np.cross(right, body)
         del before, after
     return Swing(t, q, dq, ddq, pose, twist, acceleration)
+
+
+def standing(
+    robot: Robot,
+    sensor: str,
+    seconds: float,
+    foot: Callable[[Array], Array] | None = None,
+    rock: Callable[[Array], Array] | None = None,
+    rate_hz: float = 200.0,
+    seed: int = 0,
+    size: float = 0.25,
+) -> Swing:
+    """Sines in all joints, and the root where they hold it, the sensor's frame being upright on the ground.
+
+    foot   where that frame is in the world [m], (T, 3) at times (T,); rock: its rotation vector [rad], likewise
+    """
+    rng = np.random.default_rng(seed)
+    t, n, h = np.arange(0, seconds, 1 / rate_hz), len(robot.joints), 1e-3
+    assert robot.limits is not None
+    low, high = np.clip(robot.limits.position, -1.5, 1.5).T
+    part = size * rng.normal(size=(4, n)) * (high - low) / np.arange(2, 6)[:, None]
+    phase = rng.uniform(0, 2 * np.pi, (4, n))
+
+    def joints(at: Array) -> Array:
+        turns = 2 * np.pi * 0.11 * np.arange(1, 5)[:, None] * at[:, None, None]
+        return np.asarray((low + high) / 2 + (part * np.sin(turns + phase)).sum(axis=1))
+
+    place = robot.sensors[sensor].place
+
+    def root(at: Array) -> tuple[Array, Array]:
+        turn, position = robot.tree.link_pose(robot.sensors[sensor].link, joints(at).T)
+        turn, position = turn @ place[:3, :3], position + turn @ place[:3, 3]
+        tilt = np.zeros((len(at), 3)) if rock is None else rock(at)
+        upright = np.array([pin.exp3(one) for one in tilt])
+        rotation = upright @ np.swapaxes(turn, 1, 2)
+        origin = np.zeros((len(at), 3)) if foot is None else foot(at)
+        return rotation, origin - (rotation @ position[:, :, None])[:, :, 0]
+
+    def twist(at: Array) -> Array:
+        (before, a), (here, _), (after, b) = root(at - h), root(at), root(at + h)
+        velocity = (np.swapaxes(here, 1, 2) @ ((b - a) / (2 * h))[:, :, None])[:, :, 0]
+        rate = [pin.log3(one.T @ other) / (2 * h) for one, other in zip(before, after, strict=True)]
+        return np.hstack([velocity, rate])
+
+    rotation, origin = root(t)
+    quaternions = [pin.Quaternion(one).coeffs() for one in rotation]
+    q, ahead, behind = joints(t), joints(t + h), joints(t - h)
+    return Swing(
+        t,
+        q,
+        (ahead - behind) / (2 * h),
+        (ahead - 2 * q + behind) / h**2,
+        np.hstack([origin, quaternions]),
+        twist(t),
+        (twist(t + h) - twist(t - h)) / (2 * h),
+    )
 
 
 def truth_of(robot: Robot, seed: int = 1, size: float = 0.1) -> Array:

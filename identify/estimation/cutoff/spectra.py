@@ -191,7 +191,7 @@ def _parts(datasets: Sequence[Dataset], shortest_s: float) -> Iterator[tuple[int
 
 
 def _without_own_offsets(robot: Robot, windows: list[RowBlock], recordings: Sequence[int]) -> list[RowBlock]:
-    """The windows with the torque offsets that are each recording's own taken out."""
+    """The windows with the biases that are each recording's own taken out."""
     sums = RowSums(robot, max(recordings) + 1)
     for window in windows:
         sums.add(window, recordings[window.dataset], window.keep.astype(np.float64))

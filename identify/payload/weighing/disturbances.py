@@ -3,7 +3,7 @@
 gains        of the drives (`loaded_rows`), by their spread and by what the bare arm's data said of them
 arm          base parameters, by their covariance
 friction     what viscous and dry friction have changed by since
-offsets      of the torques, and their delay: this recording's own
+offsets      of the torques, drifts of sensors, and the torques' delay: this recording's own
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import SENSOR_TERMS
 from heft.identify.errors import ParameterError
 from heft.identify.payload.estimation.batch import ChannelRows
 from heft.identify.payload.estimation.unknowns import DirectRows
@@ -95,11 +96,17 @@ class Disturbances:
 
 
 def _own_columns(result: Result, rows: LoadedRows, offset: Array) -> Array:
-    """Columns of what may be another in each dataset: friction, and the offsets of several, shape (T, n, k)."""
+    """Columns of what may be another in each dataset: friction, drifts, and the offsets of several, shape (T, n, k).
+
+    A drift changes no row by more than its offset may be.
+    """
     robot, columns = result.robot, []
     for i, parameter in enumerate(base_parameters(robot).independent):
         of, _, term = robot.parameter_names[parameter].rpartition(".")
-        if of not in robot.links and term not in ("offset", "drive_inertia"):
+        if term in SENSOR_TERMS:
+            rms = np.sqrt(np.mean(rows.base[:, :, i] ** 2, axis=0))
+            columns.append(rows.base[:, :, i] * (offset[rms > 0] / rms[rms > 0]).min(initial=np.inf))
+        elif of not in robot.links and term not in ("offset", "drive_inertia"):
             columns.append(DRIFT.friction * result.parameters.values[parameter] * rows.base[:, :, i])
     if len(rows.delay_std) > 1:
         columns += [offset * one * np.ones_like(rows.arm) for one in np.eye(len(offset))]

@@ -66,6 +66,8 @@ class LoadedRows:
         carrier = Layout(robot.parameter_names).link(load_link(robot)[0])
         carried = list(range(carrier.start, carrier.stop))
         parts, delays = [], []
+        bare = result.parameters.values.copy()
+        bare[[name.endswith(".drift") for name in robot.parameter_names]] = 0.0  # each recording's own
         for number, data in enumerate(datasets):
             if data.joints != len(robot.joints):
                 raise DataError(
@@ -79,7 +81,7 @@ class LoadedRows:
                     (
                         block.torque,
                         block.rates[:, :, 0],
-                        block.predict(result.parameters.values),
+                        block.predict(bare),
                         _columns(block, independent),
                         _columns(block, carried),
                         block.keep,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heft.identify.robot.regressor.cut import AXES, BASE, Contact, Cut, Part
+from heft.identify.robot.regressor.cut import AXES, BASE, BIAS_TERMS, Contact, Cut, Part
 from heft.identify.robot.regressor.drives import DEFAULT_TERMS, Drives
 from heft.identify.robot.regressor.regressor import Regressor
 from heft.identify.robot.regressor.row_layout import RowLayout
@@ -11,6 +11,7 @@ from heft.identify.robot.regressor.tree import Tree, pose, squared
 __all__ = [
     "AXES",
     "BASE",
+    "BIAS_TERMS",
     "DEFAULT_TERMS",
     "Contact",
     "Cut",

@@ -2,7 +2,8 @@
 
 A wrench w at a contact acts on the whole robot, X w in the base's frame, and on every joint between the base and the
 contact's link, s' X w with s the joint's screw in the base's frame (linear part against force). What a sensor there
-measures is w + b with its bias b: its levers times w are on the measured side, its levers times b on the modelled one.
+measures is w + b with its bias b: its levers times w are on the measured side, its levers times b on the modelled one,
+and its levers times the time where b drifts.
 """
 
 from __future__ import annotations
@@ -40,15 +41,16 @@ class ContactRows:
         return tuple(found)
 
     def biases(self, row: int, first: int) -> tuple[tuple[str, int], ...]:
-        """The biases in a row, each with its signal; the levers are signals from `first` on."""
+        """The biases in a row, each with its signal: levers are signals from `first` on, then levers times time."""
         columns: list[tuple[str, int]] = []
         for slot, (where, k) in enumerate(self.places):
             if where == row:
                 forces = (
                     self.base is not None and self.base <= row < self.base + 3
                 )  # no torque is a part of them
-                names = self.contacts[k].offsets[: 3 if forces else 6]
-                columns += [(name, first + 6 * slot + c) for c, name in enumerate(names)]
+                for term, names in enumerate(self.contacts[k].biases):
+                    start = first + 6 * (slot + term * len(self.places))
+                    columns += [(name, start + c) for c, name in enumerate(names[: 3 if forces else 6])]
         return tuple(columns)
 
     def levers(self, q: Array) -> Array:

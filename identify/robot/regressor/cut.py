@@ -14,12 +14,14 @@ import numpy as np
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.pseudo_inertia import skew
 
-__all__ = ["AXES", "BASE", "Contact", "Cut", "Part", "wrench_transform"]
+__all__ = ["AXES", "BASE", "BIAS_TERMS", "Contact", "Cut", "Part", "wrench_transform"]
 
 #: The six numbers of a wrench: force before torque.
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 #: Name of the cut that all of a robot lies beyond.
 BASE = "base"
+#: A sensor's bias is offset + drift times time since the middle of the recording.
+BIAS_TERMS = ("offset", "drift")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +41,9 @@ class Contact:
     place: Array
 
     @property
-    def offsets(self) -> tuple[str, ...]:
-        """Names of its biases."""
-        return tuple(f"{self.name}.{axis}.offset" for axis in AXES)
+    def biases(self) -> tuple[tuple[str, ...], ...]:
+        """Names of its biases, then of their drifts, six each."""
+        return tuple(tuple(f"{self.name}.{axis}.{term}" for axis in AXES) for term in BIAS_TERMS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class Cut:
 
     link      whose frame `place` (4, 4) is given in; -1: the base
     bodies    places among the robot's links of all that lies beyond
-    offset    whether each row has a constant of its own: the bias of the sensor
+    biased    whether each row has a bias of its own, the sensor's: an offset and a drift
     summed    the rows are the sum of what acts at all contacts, and not what one sensor measures
     """
 
@@ -58,7 +60,7 @@ class Cut:
     link: int
     place: Array
     bodies: tuple[int, ...]
-    offset: bool = True
+    biased: bool = True
     summed: bool = False
 
     @property
@@ -73,9 +75,9 @@ class Cut:
         return np.concatenate([rotation.ravel(), -rotation @ self.place[:3, 3]])
 
     @property
-    def offsets(self) -> tuple[str, ...]:
-        """Names of the biases."""
-        return tuple(f"{row}.offset" for row in self.rows) if self.offset else ()
+    def biases(self) -> tuple[tuple[str, ...], ...]:
+        """Names of each row's bias: its offset and drift."""
+        return tuple(tuple(f"{row}.{term}" for term in BIAS_TERMS if self.biased) for row in self.rows)
 
 
 def wrench_transform(rotation: Array, position: Array) -> Array:

@@ -45,8 +45,8 @@ class Regressor:
     def names(self) -> tuple[str, ...]:
         """Names of the p parameters."""
         own = dict(zip(self.drives.joints, self.drives.joint_terms, strict=True))
-        biases = tuple(name for cut in self.cuts for name in cut.offsets)
-        biases += tuple(name for contact in self.contacts for name in contact.offsets)
+        sensors: tuple[Cut | Contact, ...] = (*self.cuts, *self.contacts)
+        biases = tuple(name for one in sensors for names in one.biases for name in names)
         return parameter_names(self.links, own) + self.drives.motor_parameters + biases
 
     @cached_property
@@ -69,12 +69,13 @@ class Regressor:
         ddq: ArrayLike,
         warmth: ArrayLike | None = None,
         base: ArrayLike | None = None,
+        since: Array | None = None,
     ) -> Array:
         """Y at each sample, from q, dq, ddq (T, n): shape (T, rows, p). For few samples: it is mostly zeros.
 
-        `warmth` as in `decimate`, but (T, n).
+        `warmth` as in `decimate`, but (T, n), and `since`.
         """
-        rows = self.rows(q, dq, ddq, warmth=warmth, base=base)
+        rows = self.rows(q, dq, ddq, warmth=warmth, base=base, since=since)
         n, p = self.layout.count, len(self.names)
         dense = np.zeros((len(rows), n, p + 1))
         for j in range(n):
@@ -98,6 +99,7 @@ class Regressor:
         torque: ArrayLike | None = None,
         warmth: ArrayLike | None = None,
         base: ArrayLike | None = None,
+        since: Array | None = None,
     ) -> Array:
         """Non-zero columns of every row side by side (see `RowLayout`), shape (T, C).
 
@@ -111,7 +113,7 @@ class Regressor:
         root = None if base is None else np.asarray(base, dtype=np.float64).T
         out = np.zeros((position.shape[1], self.layout.width))
         warm = None if warmth is None else self._samples("warmth", warmth)
-        self.decimate(position, velocity, acceleration, forces, frozen([1.0]), 1, 0, out, warm, root)
+        self.decimate(position, velocity, acceleration, forces, frozen([1.0]), 1, 0, out, warm, root, since)
         return out
 
     def torque(
@@ -149,12 +151,14 @@ class Regressor:
         out: Array,
         warmth: Array | None = None,
         base: Array | None = None,
+        since: Array | None = None,
     ) -> None:
         """Add the filtered rows of a stretch of samples (n, T) to `out` (K, C); see `kernel.decimate`.
 
         torque   what was measured of each row (rows, T)
         warmth   how much warmer than `REFERENCE_K` the joints are [K], (n, T)
         base     motion of a free root (9, T); None: it rests upright
+        since    what time it is, from where drifts of sensors are counted [s], (T,); None: that instant
         """
         from heft.identify.robot.regressor.kernel import decimate
 
@@ -162,9 +166,7 @@ class Regressor:
         root = self._root(base, dq.shape[1])
         c, s = self._turned(q)
         tree, shape, load = self._fixed
-        signals = self.drives.signals(dq, ddq, warmth)
-        if self.contacts:
-            signals = np.concatenate([signals, self.layout.contact_rows.levers(q)])
+        signals = self.layout.signals(q, dq, ddq, warmth, since)
         decimate(c, s, dq, ddq, root, torque, signals, tree, shape, load, taps, step, origin, out)
 
     def _root(self, base: Array | None, length: int) -> Array:

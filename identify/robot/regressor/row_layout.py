@@ -84,21 +84,39 @@ class RowLayout:
 
     @cached_property
     def added(self) -> tuple[tuple[Column, ...], ...]:
-        """Columns of each row beside those of bodies: drives, and biases of sensors (signal 0 is one at all times)."""
-        n, first = len(self.tree), self.drives.signal_count
+        """Columns of each row beside those of bodies: of drives, and of biases, by the places of their `signals`."""
+        n, since = len(self.tree), self.drives.signal_count
         own: list[tuple[Column, ...]] = [
             self.drives.columns(j) if self.torques_measured else () for j in range(n)
         ]
         for cut in self.cuts:
-            own += [(Column(name, 0),) for name in cut.offsets] if cut.offset else [()] * 6
+            own += [
+                tuple(Column(name, at) for name, at in zip(names, (0, since), strict=False))
+                for names in cut.biases
+            ]
         biases = [
-            self.contact_rows.biases(row, first) if row >= n or self.torques_measured else ()
+            self.contact_rows.biases(row, since + 1) if row >= n or self.torques_measured else ()
             for row in range(len(own))
         ]
         return tuple(
             (*columns, *(Column(name, signal) for name, signal in more))
             for columns, more in zip(own, biases, strict=True)
         )
+
+    def signals(
+        self, q: Array, dq: Array, ddq: Array, warmth: Array | None = None, since: Array | None = None
+    ) -> Array:
+        """What the columns of `added` are made of, by motion (n, T), shape (signals, T).
+
+        Those of the drives (the first is one at all times); with sensors `since` [s] (T,), what time it is from the
+        middle of the recording (None: that), then the levers of contacts, and these times `since`.
+        """
+        signals = self.drives.signals(dq, ddq, warmth)
+        if not self.cuts and not self.contacts:
+            return signals
+        time = np.zeros(q.shape[1]) if since is None else since
+        levers = self.contact_rows.levers(q)
+        return np.concatenate([signals, time[None], levers, levers * time])
 
     @cached_property
     def row_starts(self) -> Ints:
