@@ -123,11 +123,11 @@ def _structure(robot: Robot, rest: Rest | None = None) -> Array:
     ddq = rng.uniform(-20, 20, (samples, n))
     warmth = rng.uniform(-20, 20, (samples, n)) if robot.drives.uses_temperature else None
     base = rng.uniform(-20, 20, (samples, 9)) * ([0.25] * 3 + [1] * 6) if robot.tree.free else None
+    since: Array | None = rng.uniform(-1, 1, samples)
     if rest is not None:
-        base = None
+        base = since = None  # drifts are a matter of a recording, not of a posture or motion
         for joint, position in rest.joints:
             q[:, joint], dq[:, joint], ddq[:, joint] = position, 0.0, 0.0
-    since = rng.uniform(-1, 1, samples)
     W = robot.regressor.dense(q, dq, ddq, warmth, base, since)[:, rows].reshape(-1, p)
     return np.linalg.qr(W).R
 
