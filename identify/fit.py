@@ -117,7 +117,7 @@ def fit(
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.data.measured_rows import sources_of
-    from heft.identify.estimation.alignment import align, settled_sensors
+    from heft.identify.estimation.alignment import align, begun, settled_sensors
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimate import Estimate
     from heft.identify.estimation.estimators import Method, estimate
@@ -146,7 +146,7 @@ def fit(
     processing = replace(processing, **signals.filter)
 
     def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
-        fit_data = FitData.of(robot, datasets, processing, signals.common)
+        fit_data = begun(FitData.of(robot, datasets, processing, signals.common), tradeoff.delays_s)
         problem_of = partial(
             Problem.of,
             robot,
