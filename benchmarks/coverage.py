@@ -12,9 +12,11 @@ the usual spread, one that is off by as much as that `spread` says, or one whose
 are off by up to 50 %, whose centres of mass are off by 5 cm, or with `all` of this. Exit code 1 where a bound is
 missed; with fewer than 100 sessions bounds are as much wider as chance is.
 
-Where the data do not decide, an interval is as wide as the stated spread. It holds the truth in 95 % of cases only if
-files are off by that spread: one that is off by less is covered always, which says nothing of the interval. With
-`drawn` and `spread` the file's errors are drawn from the spread, with the others they are not.
+Bounds are those of a class of quantities, 90 to 99 %. Where the data do not decide, an interval is as wide as the
+stated spread. It holds the truth in 95 % of cases only if files are off by that spread: one that is off by less is
+covered always, which says nothing of the interval. With `drawn` and `spread` the file's errors are drawn from the
+spread, and every rig has both bounds. With the others they are not: then every rig has the lower bound, and all rigs
+of a run together have both.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ SESSIONS = {
     "sim_panda": "panda_excitation",
 }
 LINKS = "with the prior"
+LEAST, MOST = 0.9, 0.99
+DRAWN = ("drawn", "spread")  # files whose errors are drawn from the spread
 CLASSES = ("base parameters", "friction", "delays", "wrench rows", LINKS)
 write = sys.stdout.write
 
@@ -223,13 +227,19 @@ def _as_peers(robot: Robot, data: Dataset, goal: np.ndarray, goals: dict[str, fl
             yield Check("wrench rows", f"hand.{name}", *_judge(value - goals[f"hand.{name}"], s))
 
 
-def tell(rig: str, outcomes: list[Outcome], file: str = "drawn") -> bool:
+def _chance(count: int) -> float:
+    """By how much bounds of so many sessions are wider."""
+    return float(3 * np.sqrt(0.05 * 0.95 / count)) if count < 100 else 0.0
+
+
+def tell(rig: str, outcomes: list[Outcome], file: str = "drawn", alone: bool = True) -> bool:
     """The table of one rig; True if every bound holds.
 
-    A wrong file is wrong in the same way in every session: then only the pooled share has a bound.
+    A wrong file is wrong in the same way in every session: then only the pooled share has a bound, and unless this rig
+    is `alone` only the lower one.
     """
     count = len(outcomes)
-    chance = 3 * np.sqrt(0.05 * 0.95 / count) if count < 100 else 0.0
+    chance, most = _chance(count), MOST if alone or file in DRAWN else 1.0
     good = True
     write(f"\n{rig}, file {file}: {count} sessions\n")
     write(
@@ -248,7 +258,7 @@ def tell(rig: str, outcomes: list[Outcome], file: str = "drawn") -> bool:
         far = float(np.mean([abs(check.off) > 4 for check in ours]))
         # The worst of many: below this, one quantity of a hundred such tables would be, if each covers 90 %.
         least = 0.85 if count >= 100 else float(binom.ppf(0.01 / len(names), count, 0.9)) / count
-        ok = 0.9 - chance / 2 <= inside <= 0.99 + chance / 2 and (
+        ok = LEAST - chance / 2 <= inside <= most + chance / 2 and (
             file != "drawn" or (share[worst] >= least and far <= 0.01 + chance / 10)
         )
         good &= ok
@@ -270,6 +280,21 @@ def tell(rig: str, outcomes: list[Outcome], file: str = "drawn") -> bool:
         f"delays: largest error {1e3 * largest:.3f} ms; {late} of {len(delays)} beyond 0.1 sample and 3 sigma\n"
     )
     return bool(good)
+
+
+def tell_pooled(outcomes: list[Outcome], file: str) -> bool:
+    """All rigs together, by class; True if their shares are within the bounds."""
+    chance, good = _chance(len(outcomes)), True
+    write(f"\nall rigs, file {file}: {len(outcomes)} sessions\n")
+    for group in CLASSES:
+        checks = [check for outcome in outcomes for check in outcome.ours if check.group == group]
+        if not checks:
+            continue
+        inside = float(np.mean([check.inside for check in checks]))
+        ok = LEAST - chance / 2 <= inside <= MOST + chance / 2
+        good &= ok
+        write(f"{group:<18} {100 * inside:>13.1f} % {_rms(checks):>7.2f} {'ok' if ok else 'MISSED'}\n")
+    return good
 
 
 def _tell_links(checks: list[Check]) -> None:
@@ -323,12 +348,19 @@ def main() -> int:
     arguments = parser.parse_args()
     good = True
     given = arguments.sessions, arguments.first, arguments.workers, arguments.keep
+    alone = len({*arguments.rigs} - {"payload"}) == 1
+    pooled: dict[str, list[Outcome]] = {file: [] for file in arguments.file}
     for rig in arguments.rigs:
         if rig == "payload":
             good &= payload_coverage.tell(*given)
             continue
         for file in arguments.file:
-            good &= tell(rig, run(rig, *given, file), file)
+            outcomes = run(rig, *given, file)
+            good &= tell(rig, outcomes, file, alone)
+            pooled[file] += outcomes
+    for file, outcomes in pooled.items():
+        if outcomes and not alone:
+            good &= tell_pooled(outcomes, file)
     return 0 if good else 1
 
 

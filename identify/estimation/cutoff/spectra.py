@@ -439,7 +439,7 @@ def _nearest_delay(
     without = float(left(np.zeros(1))[0])
     if without < WELL:
         return 0.0
-    tried: Array = APART_S * np.arange(-round(LONGEST_S / APART_S), round(LONGEST_S / APART_S) + 1)
+    tried = APART_S * np.arange(-round(LONGEST_S / APART_S), round(LONGEST_S / APART_S) + 1, dtype=np.float64)
     shares = left(tried)
     best = int(np.argmin(shares))
     return float(tried[best]) if shares[best] < HALVED * without else 0.0
