@@ -82,11 +82,16 @@ class Check:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One session: our checks, those of the peers' treatment, held-out error over noise floor, delay errors."""
+    """One session: our checks, those of the peers' treatment, held-out error over noise floor, delay errors.
+
+    `expected` is what the result's own covariance makes of that error: the validation may ask for what the fit's motion
+    has shown little of.
+    """
 
     ours: list[Check]
     peers: list[Check]
     floor: list[float]
+    expected: list[float] = field(default_factory=list)
     delays: list[dict[str, float]] = field(default_factory=list)
     failure: str = ""
 
@@ -171,6 +176,7 @@ def compared(recorded: Path, truth: dict[str, Any], spread: PriorSpread, file: s
         ours,
         list(_as_peers(robot, data, base.matrix @ true, goals)),
         (result.validation.rms / floor).tolist(),
+        np.sqrt(1 + (result.predict(unseen).std ** 2).mean(axis=0) / floor**2).tolist(),
         delays,
     )
 
@@ -271,11 +277,12 @@ def tell(rig: str, outcomes: list[Outcome], file: str = "drawn", alone: bool = T
         )
     _tell_links([check for outcome in outcomes for check in outcome.ours if check.group == LINKS])
     floor = float(np.sqrt(np.mean(np.array([outcome.floor for outcome in outcomes]) ** 2)))
+    expected = float(np.sqrt(np.mean(np.array([outcome.expected for outcome in outcomes]) ** 2)))
     delays = [delay for outcome in outcomes for delay in outcome.delays]
     late = sum(abs(delay["error_s"]) > delay["bound_s"] for delay in delays)
     largest = max(abs(delay["error_s"]) for delay in delays)
     good &= floor <= 1.05 + chance / 10 and late <= 0.003 * len(delays) + (1 if count < 100 else 0)
-    write(f"held-out torque error over noise floor {floor:.3f} (at most 1.05)\n")
+    write(f"held-out torque error over noise floor {floor:.3f} (at most 1.05; expected {expected:.3f})\n")
     write(
         f"delays: largest error {1e3 * largest:.3f} ms; {late} of {len(delays)} beyond 0.1 sample and 3 sigma\n"
     )
