@@ -40,9 +40,8 @@ def covariance(problem: Problem, weights: Array, information: Information) -> tu
     R, _, _ = problem.stacked(weights, information)
     regressor = R[:, list(problem.base.independent)]
     size = np.linalg.norm(regressor, axis=0)
-    shown = size > ROUNDING * size.max(initial=0.0)
-    size = np.where(shown, size, 1.0)
-    _, values, V = np.linalg.svd(np.where(shown, regressor, 0.0) / size)
+    size[size <= ROUNDING * size.max(initial=0.0)] = np.inf  # such a column is none
+    _, values, V = np.linalg.svd(regressor / size)
     known = values > RANK_TOLERANCE * values[0]
     rank = int(known.sum())
     root = V[known].T / values[known] / size[:, None]

@@ -367,14 +367,20 @@ def _fitted(
         np.stack([_real(one.rate * gain[one.band] * (np.array(of)[one.window] == k)) for k in seen], axis=1)
         for one in joints
     ]
-    torques = _bins(windows, _masks(windows, [0.0] * len(of)), measured, highest_hz, [0.0] * len(of))[0].T
-    start = _nearest_delay(
-        joints, rows, squares, [t * gain[one.band] for one, t in zip(joints, torques, strict=True)]
-    )
-    weights, base, delays_s = np.ones(len(joints)), np.zeros(size), np.full(len(seen), start)
-    for _ in range(ROUNDS):
+
+    def read(delays_s: Array) -> NDArray[np.complex128]:
         late = [float(delays_s[seen.index(k)]) for k in of]
-        torques = _bins(windows, _masks(windows, late), measured, highest_hz, late)[0].T
+        return _bins(windows, _masks(windows, late), measured, highest_hz, late)[0].T
+
+    weights, base, delays_s = np.ones(len(joints)), np.zeros(size), np.zeros(len(seen))
+    torques = read(delays_s)
+    start = _nearest_delay(
+        joints, rows, squares, [torque * gain[one.band] for one, torque in zip(joints, torques, strict=True)]
+    )
+    delays_s += start
+    for number in range(ROUNDS):
+        if number > 0 or start != 0.0:
+            torques = read(delays_s)
         system, moments = np.zeros((size + len(seen),) * 2), np.zeros(size + len(seen))
         passed = [_real(torque * gain[one.band]) for one, torque in zip(joints, torques, strict=True)]
         for w, one, own, square, torque, rate in zip(
