@@ -146,7 +146,9 @@ def fit(
     processing = replace(processing, **signals.filter)
 
     def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
-        fit_data = begun(FitData.of(robot, datasets, processing, signals.common), tradeoff.delays_s)
+        fit_data = FitData.of(robot, datasets, processing, signals.common)
+        if signals.delay_s is None:
+            fit_data = begun(fit_data, tradeoff.delays_s)
         problem_of = partial(
             Problem.of,
             robot,
