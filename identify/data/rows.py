@@ -98,7 +98,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
                     index + np.arange(complete),
                     time,
                     rows[:complete],
-                    _usable(robot, surveyed, time, processing),
+                    _usable(robot, surveyed, time, processing, delay_s),
                     _rates(robot, data, piece, step, around, lag, torque, decimation),
                 )
                 yield block.aligned(delay_s - lag * step)
@@ -191,14 +191,21 @@ def extents(surveyed: Survey, processing: Processing, delay_s: float) -> list[tu
     return pairs
 
 
-def _usable(robot: Robot, surveyed: Survey, time: Array, processing: Processing) -> NDArray[np.bool_]:
-    """Where each joint moves and each wrench is known, a margin around rest and gaps left out, shape (B, rows)."""
-    margin_s = 0.5 / processing.cutoff_hz
+def _usable(
+    robot: Robot, surveyed: Survey, time: Array, processing: Processing, delay_s: float
+) -> NDArray[np.bool_]:
+    """Where each joint moves and each wrench is known, a margin around rest and gaps left out, shape (B, rows).
+
+    Gaps are bridged; an unknown wrench is not, and no row may have a part of it.
+    """
+    margin_s, step_s = 0.5 / processing.cutoff_hz, surveyed.sampling.step_s
+    late_s = [abs(one.delay_s or 0.0) for one in robot.sensors.values()]
+    reach_s = len(processing.taps(1 / step_s)) // 2 * step_s + abs(delay_s) + max(late_s, default=0.0)
     gaps = within(time, surveyed.gaps, margin_s)
     moving = [~(gaps | within(time, rest, margin_s)) for rest in surveyed.rest]
     if not surveyed.data.has_torque:
         moving = [np.zeros(len(time), dtype=bool)] * len(moving)
-    known = ~gaps & ~within(time, surveyed.unknown, margin_s)
+    known = ~gaps & ~within(time, surveyed.unknown, reach_s)
     return np.stack([*moving, *[known] * (robot.regressor.layout.count - len(moving))], axis=1)
 
 

@@ -8,15 +8,17 @@ squares, with the same combination of columns. Rows join in groups, so that an h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.data import Survey
+from heft.identify.data import Processing, RowBlock, Survey, filtered_rows
+from heft.identify.data.rows import extents
 from heft.identify.information.fit_data import FitData
 from heft.identify.information.triangle import absorb, triangle
-from heft.identify.payload.bare_hand.wrench_rows import wrench_rows
+from heft.identify.payload.bare_hand.hand_alone import hand_alone, wrenches_alone
+from heft.identify.robot import Robot
 
 __all__ = ["TEN", "WrenchInformation", "wrench_information"]
 
@@ -58,8 +60,13 @@ def wrench_information(fit_data: FitData, lag_s: float) -> WrenchInformation | N
         return None
     whole = sum(survey.data.duration_s for survey in surveys)
     per_group = max(1, int(2 * fit_data.processing.cutoff_hz * whole / MOST_GROUPS))
+    robot, processing = hand_alone(fit_data.robot), fit_data.processing
+    if processing.derivative == "fourier":  # a series of the joints' motion alone
+        processing = replace(processing, derivative="central")
     parts = [
-        part for survey in surveys if (part := _of_dataset(fit_data, survey, lag_s, per_group)) is not None
+        part
+        for survey in map(wrenches_alone, surveys)
+        if (part := _of_dataset(robot, processing, survey, lag_s, per_group)) is not None
     ]
     if not parts:
         return None
@@ -73,21 +80,21 @@ def wrench_information(fit_data: FitData, lag_s: float) -> WrenchInformation | N
     )
 
 
-def _of_dataset(fit_data: FitData, survey: Survey, lag_s: float, per_group: int) -> WrenchInformation | None:
+def _of_dataset(
+    robot: Robot, processing: Processing, survey: Survey, lag_s: float, per_group: int
+) -> WrenchInformation | None:
     """Of one dataset; None with fewer rows than it has unknowns of its own."""
     factors, squares, starts, count = np.zeros((6, WIDTH, WIDTH)), [], [], 0
-    middle = float(survey.data.t[0] + survey.data.t[-1]) / 2
-    for rows in wrench_rows(fit_data.robot, fit_data.processing, survey, lag_s):
-        if not len(rows.time):
-            continue
-        since = np.broadcast_to((rows.time - middle)[:, None, None], (len(rows.time), 6, 1))
-        table = np.concatenate([np.ones_like(since), since, rows.regressor, rows.wrench], axis=2)
+    if all(last < first for first, last in extents(survey, processing, lag_s)):
+        return None
+    for block in filtered_rows(robot, survey.data, processing, survey, lag_s):
+        table, time = _equations(block)
         for i in range(6):
             absorb(factors[i], np.array(table[:, i].T, order="C"))
         for first in range(0, len(table), per_group):
             group = np.swapaxes(table[first : first + per_group], 0, 1)
             squares.append(np.swapaxes(group, 1, 2) @ group)
-            starts.append(float(rows.time[first]))
+            starts.append(float(time[first]))
         count += len(table)
     if count <= 2 * OWN:
         return None
@@ -103,3 +110,17 @@ def _of_dataset(fit_data: FitData, survey: Survey, lag_s: float, per_group: int)
         datasets=1,
         offsets=offsets[None],
     )
+
+
+def _equations(block: RowBlock) -> tuple[Array, Array]:
+    """The six equations of the instants whose wrench is known, (K, 6, WIDTH), and their time [s] (K,)."""
+    layout, joints = block.layout, block.layout.count - 6
+    known = block.keep[:, joints]
+    table = np.zeros((int(known.sum()), 6, WIDTH))
+    for k in range(6):
+        row, body = block.table[known, layout.row(joints + k)], layout.per_body(joints + k)
+        table[:, k, :OWN] = row[:, body : body + OWN]
+        table[:, k, OWN : OWN + body] = row[:, :body]
+        table[:, k, OWN + TEN] = row[:, -1]
+    table[:, :, OWN + TEN + 1 :] = block.rates[known, joints:]
+    return table, block.time[known]
