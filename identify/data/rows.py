@@ -23,7 +23,7 @@ from heft.identify.robot.regressor.drives import REFERENCE_K
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
-__all__ = ["extents", "filtered_rows", "source_rates", "within"]
+__all__ = ["extents", "filtered_rows", "source_rates", "source_rows", "within"]
 
 BLOCK = 8192  # samples: the same ones always stand in the same block
 
@@ -155,18 +155,45 @@ def source_rates(
 
     `delay_s` is what the block's rows were made with. `sources` as in `measured_rows`.
     """
-    data, step = surveyed.data, surveyed.sampling.step_s
-    lag = round(delay_s / step)
+    data, step, lag = surveyed.data, surveyed.sampling.step_s, round(delay_s / surveyed.sampling.step_s)
+    piece, around, filters, decimation = _under(surveyed, processing, time)
+    rates = _rates(robot, data, piece, step, around, lag, filters, decimation, sources)
+    rates[:, :, 0] += (delay_s - lag * step) * rates[:, :, 1]
+    return rates
+
+
+def source_rows(
+    robot: Robot,
+    surveyed: Survey,
+    processing: Processing,
+    time: Array,
+    delay_s: float,
+    sources: tuple[str, ...],
+) -> Array:
+    """What some sources alone add to what was measured of each row, at the instants `time` of a block: (B, rows).
+
+    Arguments as of `source_rates`; to a whole sample of the delay.
+    """
+    step = surveyed.sampling.step_s
+    piece, around, filters, decimation = _under(surveyed, processing, time)
+    rows = measured_rows(robot, surveyed.data, piece, step, *around, round(delay_s / step), sources)
+    return np.asarray(filters.apply(rows)[0][:, ::decimation].T)
+
+
+def _under(
+    surveyed: Survey, processing: Processing, time: Array
+) -> tuple[Piece, tuple[int, int], Differentiator, int]:
+    """The piece that rows at the instants `time` are of, the samples that they are made of, by which filters, and how
+    many samples lie between them.
+    """
+    step = surveyed.sampling.step_s
     decimation = processing.decimation(1 / step)
     filters = central(processing.taps(1 / step), step)
     starts = np.array([piece.start_s for piece in surveyed.sampling.pieces])
     piece = surveyed.sampling.pieces[int(np.searchsorted(starts, time[0], side="right")) - 1]
     first = round((time[0] - piece.start_s) / step)
     stop = first + (len(time) - 1) * decimation + 1
-    around = (first - filters.half, stop + filters.half)
-    rates = _rates(robot, data, piece, step, around, lag, filters, decimation, sources)
-    rates[:, :, 0] += (delay_s - lag * step) * rates[:, :, 1]
-    return rates
+    return piece, (first - filters.half, stop + filters.half), filters, decimation
 
 
 def _warmth(robot: Robot, data: Dataset, time: Array) -> Array | None:
