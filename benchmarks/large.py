@@ -185,11 +185,8 @@ def products(robot: Robot, taps: Array, step: int) -> tuple[float, float]:
     """Multiplications per link and sample, as the kernel's functions have them: of the rows, and of their filter."""
     layout, lanes = robot.regressor.layout, 64
     cuts = len(layout.passed[0]) + len(layout.roots)
-    motion = len(robot.joints) * (24 + 4 * 12 + 30 + 12)  # pose, two motion vectors carried, joint, body
-    pair = (
-        42 if layout.whole[0] >= 0 else 24 + 42
-    )  # from the wrench on all of the robot, or screw and entries
-    rows = motion + len(layout.pairs[0]) * pair + cuts * (36 + 3 * 12 + 3 * 38)
+    motion = len(robot.joints) * (24 + 4 * 12 + 30 + 6)  # pose, two motion vectors carried, joint, body
+    rows = motion + len(layout.pairs[0]) * (24 + 51) + cuts * (36 + 3 * 21 + 3 * 38)
     return rows / len(robot.links), layout.width * (lanes + len(taps)) / step / len(robot.links)
 
 

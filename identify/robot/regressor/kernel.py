@@ -14,21 +14,14 @@ import numpy as np
 from heft.identify.bodies import screw_entries
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.compiled import compiled
-from heft.identify.bodies.screw_entries import (
-    BODY,
-    LANES,
-    body_turning,
-    entries_of_wrench,
-    joint_entries,
-    wrench_entries,
-)
+from heft.identify.bodies.screw_entries import LANES, joint_entries, wrench_entries
 from heft.identify.robot.regressor.row_layout import CARRIED, OWN, Ints
 
 __all__ = ["Chain", "Shape", "decimate", "link_motion", "link_rotation"]
 
 Chain = tuple[Ints, Array, Array, Array]  # parents, coefficients, screws, gravity: see `Tree`
-# pairs, their starts, passed, their starts, whole, roots, cut_poses: see `RowLayout`
-Places = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Array]
+# pairs, their starts, passed, their starts, roots, cut_poses: see `RowLayout`
+Places = tuple[Ints, Ints, Ints, Ints, Ints, Array]
 Shape = tuple[Places, Ints, Array, Ints]  # and terms, weights, row_starts
 # Inlined, each into its callers: of a function that stands in several compiled modules one copy runs, and which one
 # depends on whether they come from the cache; copies may round differently.
@@ -104,7 +97,7 @@ def _joint(screw: Array, dq: Array, ddq: Array, motion: Array) -> None:
 
 @_compiled
 def _body(motion: Array, body: Array) -> None:
-    """A link's motion as `screw_entries` has it: omega, alpha, and the acceleration of its origin, a + omega x v."""
+    """omega, alpha, and the acceleration of the link's origin, a + omega x v: 9 rows."""
     for n in range(LANES):
         w0, w1, w2 = motion[n], motion[LANES + n], motion[2 * LANES + n]
         v0, v1, v2 = motion[3 * LANES + n], motion[4 * LANES + n], motion[5 * LANES + n]
@@ -115,7 +108,6 @@ def _body(motion: Array, body: Array) -> None:
         body[6 * LANES + n] = motion[9 * LANES + n] + w1 * v2 - w2 * v1
         body[7 * LANES + n] = motion[10 * LANES + n] + w2 * v0 - w0 * v2
         body[8 * LANES + n] = motion[11 * LANES + n] + w0 * v1 - w1 * v0
-    body_turning(body)
 
 
 @_compiled
@@ -123,22 +115,6 @@ def _spread(values: Array, target: Array) -> None:
     """Numbers, each in all lanes of its row."""
     for r in range(len(values)):
         target[r * LANES : (r + 1) * LANES] = values[r]
-
-
-@_compiled
-def _screw_at_cut(screw: Array, pose: Array, target: Array) -> None:
-    """A screw of a frame with this pose at a cut, as the cut's frame has it: R w, R l + p x R w."""
-    s0, s1, s2, s3, s4, s5 = screw
-    for n in range(LANES):
-        for k in range(3):
-            r0, r1, r2 = pose[3 * k * LANES + n], pose[(3 * k + 1) * LANES + n], pose[(3 * k + 2) * LANES + n]
-            target[k * LANES + n] = r0 * s0 + r1 * s1 + r2 * s2
-            target[(3 + k) * LANES + n] = r0 * s3 + r1 * s4 + r2 * s5
-        p0, p1, p2 = pose[9 * LANES + n], pose[10 * LANES + n], pose[11 * LANES + n]
-        w0, w1, w2 = target[n], target[LANES + n], target[2 * LANES + n]
-        target[3 * LANES + n] += p1 * w2 - p2 * w1
-        target[4 * LANES + n] += p2 * w0 - p0 * w2
-        target[5 * LANES + n] += p0 * w1 - p1 * w0
 
 
 @_compiled
@@ -177,9 +153,7 @@ def _move(place: Array, source: Array, target: Array) -> None:
 
 
 @_compiled
-def _root(
-    base: Array, roots: Ints, cut_poses: Array, motion: Array, body: Array, pose: Array, rows: Array
-) -> None:
+def _root(base: Array, roots: Ints, cut_poses: Array, motion: Array, pose: Array, rows: Array) -> None:
     """Entries of a free root, whose motion `base` (9 LANES) is given: omega, alpha, acceleration less gravity.
 
     Its velocity is taken out: seen from a frame that moves along with it, nothing else changes.
@@ -187,11 +161,9 @@ def _root(
     motion[: 3 * LANES] = base[: 3 * LANES]
     motion[3 * LANES : 6 * LANES] = 0.0
     motion[6 * LANES :] = base[3 * LANES :]
-    body[: 9 * LANES] = base
-    body_turning(body)
     for k in range(len(roots)):
         _spread(cut_poses[roots[k, 0]], pose)
-        wrench_entries(body, pose, roots[k, 1:], rows)
+        wrench_entries(base, pose, roots[k, 1:], rows)
 
 
 @_compiled
@@ -212,11 +184,11 @@ def _lanes(
     `base` is the motion of a free root, or empty.
     """
     parents, coefficients, screws, gravity = tree
-    pairs, starts, passed, firsts, whole, roots, cut_poses = places
+    pairs, starts, passed, firsts, roots, cut_poses = places
     root = np.zeros(12 * LANES if len(base) else 0)
     given = np.zeros(12 * LANES)
     if len(base):
-        _root(base, roots, cut_poses, root, body, given, rows)
+        _root(base, roots, cut_poses, root, given, rows)
     for i in range(len(parents)):
         lane = slice(i * LANES, (i + 1) * LANES)
         here = motion[i * 12 * LANES : (i + 1) * 12 * LANES]
@@ -245,21 +217,13 @@ def _lanes(
             if passed[k, 2] >= 0:
                 wrench_entries(body, at_cut, passed[k, 2:], rows)
         for k in range(starts[i], starts[i + 1]):
-            source, column = pairs[k]
-            entries = rows[column * LANES : (column + 10) * LANES]
-            if whole[i] >= 0:  # the joint's screw as the cut sees it is the same for all bodies
-                first = source if source >= 0 else k
-                own = screw[first * 6 * LANES : (first + 1) * 6 * LANES]
-                if source < 0:
-                    _screw_at_cut(screws[i], pose[whole[i] * 12 * LANES : (whole[i] + 1) * 12 * LANES], own)
-                entries_of_wrench(own, passed[whole[i], 2:], rows, entries)
-                continue
             own = screw[k * 6 * LANES : (k + 1) * 6 * LANES]
+            source, column = pairs[k]
             if source < 0:
                 _spread(screws[i], own)
             else:
                 _carry(place, screw[source * 6 * LANES : (source + 1) * 6 * LANES], own)
-            joint_entries(body, own, entries)
+            joint_entries(body, own, rows[column * LANES : (column + 10) * LANES])
 
 
 @_compiled
@@ -306,7 +270,7 @@ def link_motion(c: Array, s: Array, dq: Array, ddq: Array, tree: Chain, path: In
     _, coefficients, screws, gravity = tree
     inputs = np.zeros((4, dq.shape[0] * LANES))
     place, there, here = np.zeros(12 * LANES), np.zeros(12 * LANES), np.zeros(12 * LANES)
-    body = np.zeros(BODY * LANES)
+    body = np.zeros(9 * LANES)
     for first in range(0, dq.shape[1], LANES):
         count = min(LANES, dq.shape[1] - first)
         _fill(c, first, count, inputs[0])
@@ -426,7 +390,7 @@ def decimate(
     places, terms, weights, row_starts = layout
     n, length, width = len(tree[0]), dq.shape[1], out.shape[1]  # links, and parts of them that nothing moves
     inputs, root = np.zeros((4, n * LANES)), np.zeros(base.shape[0] * LANES)
-    place, motion, body = np.zeros(12 * LANES), np.zeros(n * 12 * LANES), np.zeros(BODY * LANES)
+    place, motion, body = np.zeros(12 * LANES), np.zeros(n * 12 * LANES), np.zeros(9 * LANES)
     screw, pose = np.zeros(len(places[0]) * 6 * LANES), np.zeros(len(places[2]) * 12 * LANES)
     rows = np.zeros(width * LANES)
     window = np.zeros(((LANES + len(taps)) // step + 2) * LANES)

@@ -215,7 +215,7 @@ class Regressor:
     @cached_property
     def _fixed(self) -> tuple[Chain, Shape, Array]:
         tree, layout = self.tree, self.layout
-        places = (*layout.pairs, *layout.passed, layout.whole, layout.roots, layout.cut_poses)
+        places = (*layout.pairs, *layout.passed, layout.roots, layout.cut_poses)
         terms, weights = layout.terms
         load = np.zeros(len(self.names) + 1)
         bodies = 10 * len(self.links)

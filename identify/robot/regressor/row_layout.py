@@ -156,9 +156,8 @@ class RowLayout:
     def pairs(self) -> tuple[Ints, Ints]:
         """(frame, joint that moves it), frame by frame from the base outwards, and the frames' first pairs.
 
-        Pair columns: the pair that has the joint's screw (-1: the joint is the frame's own), that of the parent frame,
-        or the joint's own where there is a cut that all lies beyond (`whole`); and the first column of the frame's body
-        in the joint's row. Shapes (P, 2), (frames + 1,).
+        Pair columns: the pair of the parent frame that has the joint's screw (-1: the joint is the frame's own), and
+        the first column of the frame's body in the joint's row. Shapes (P, 2), (frames + 1,).
         """
         pairs: list[tuple[int, int]] = []
         place: dict[tuple[int, int], int] = {}
@@ -166,8 +165,7 @@ class RowLayout:
         for i in range(len(self._parents)):
             for j in self._support(i) if self.torques_measured else ():
                 place[i, j] = len(pairs)
-                before = j if self.whole[0] >= 0 else self._parents[i]
-                pairs.append((-1 if i == j else place[before, j], self._column(i, j)))
+                pairs.append((place.get((self._parents[i], j), -1), self._column(i, j)))
             starts.append(len(pairs))
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(starts, dtype=np.int64)
 
@@ -197,27 +195,6 @@ class RowLayout:
                 passed.append((kind, source, *(self._column(i, n + 6 * k + r) for r in range(6))))
             starts.append(len(passed))
         return np.array(passed, dtype=np.int64).reshape(-1, 8), np.array(starts, dtype=np.int64)
-
-    @cached_property
-    def whole(self) -> Ints:
-        """For each frame the place among `passed` of the cut that all of the robot lies beyond; -1 where there is none.
-
-        Joints' rows follow from the six rows of that wrench.
-        """
-        n = len(self.tree)
-        everything = tuple(range(len(self.frames)))
-        found = [
-            k for k, cut in enumerate(self.cuts) if cut.link < 0 and tuple(sorted(cut.bodies)) == everything
-        ]
-        if not found:
-            return np.full(len(self._parents), -1, dtype=np.int64)
-        passed, starts = self.passed
-        firsts = [self._column(i, n + 6 * found[0]) for i in range(len(self._parents))]
-        places = [
-            a + np.flatnonzero(passed[a:b, 2] == column)[0]
-            for a, b, column in zip(starts[:-1], starts[1:], firsts, strict=True)
-        ]
-        return np.array(places, dtype=np.int64)
 
     @cached_property
     def _parents(self) -> tuple[int, ...]:
