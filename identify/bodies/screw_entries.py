@@ -123,7 +123,7 @@ def wrench_entries(body: Array, pose: Array, columns: NDArray[np.int64], rows: A
 
 @_compiled
 def own_wrench(motion: Array, out: Array) -> None:
-    """Entries of the wrench at the body's own frame, in its axes: `motion` (T, 9) is omega, alpha and a; out (T, 6, 10)."""
+    """Entries of the wrench at the body's own frame, in its axes: out (T, 6, 10), from omega, alpha and a (T, 9)."""
     body, pose, rows = np.zeros(9 * LANES), np.zeros(12 * LANES), np.zeros(42 * LANES)
     for k in range(3):
         pose[4 * k * LANES : (4 * k + 1) * LANES] = 1.0

@@ -1,6 +1,9 @@
 """The wrist sensor as a six-axis sensor inside the arm, with the bare hand as the one body that lies beyond it.
 
-Its rows are those of any such sensor (`heft.identify.robot.regressor.cut`): wrench = A(q, q', q'') phi + bias + drift t,
+Its rows are those of any such sensor (`heft.identify.robot.regressor.cut`), six at an instant (004, Eq. 8):
+
+    wrench = A(q, q', q'') phi + bias + drift t
+
 with phi the ten numbers of the hand in the sensor's frame.
 """
 
@@ -39,7 +42,7 @@ def hand_alone(robot: Robot) -> Robot:
 
 
 def wrenches_alone(surveyed: Survey) -> Survey:
-    """A survey of the same data with the wrist's wrenches as those of `hand_alone`'s sensor, and nothing else measured."""
+    """A survey of the same data, with the wrist's wrenches as those of `hand_alone`'s sensor and nothing else."""
     data = replace(
         surveyed.data,
         wrench=None,
