@@ -21,6 +21,7 @@ TURNED_DEG = 5.0  # a sensor is mounted as exactly as that
 LESS = 0.5  # of what is left unexplained, that turning or another sign must take away
 LEFT = 0.25  # of a wrench unexplained, from which on it is looked at
 ASTRAY_DEG = 30.0  # between the force that carries a robot and what its IMU feels
+SOME = 1000  # samples that are looked at for a change
 NEAR_AXIS = 0.96  # of a unit vector: within 16 degrees of an axis it is told as that axis
 
 
@@ -34,10 +35,10 @@ def wrench_findings(data: FitData, problem: Problem, parameters: Array) -> list[
     predicted = np.concatenate([block.predict(model) for block in blocks])
     measured = np.concatenate([block.torque for block in blocks])
     kept = np.concatenate([block.keep for block in blocks])
-    found, n = [], len(robot.joints)
+    found, n = _silent(data), len(robot.joints)
     for k, cut in enumerate(robot.regressor.cuts):
         rows = slice(n + 6 * k, n + 6 * k + 6)
-        use = kept[:, rows].all(axis=1)
+        use: NDArray[np.bool_] = np.asarray(kept[:, rows].all(axis=1))
         if use.sum() < 10:
             continue
         if cut.link < 0 and robot.tree.free:
@@ -51,6 +52,21 @@ def wrench_findings(data: FitData, problem: Problem, parameters: Array) -> list[
             one = _sensor(cut.name, measured[use, rows], predicted[use, rows])
         found += [] if one is None else [one[1]]
     return found + resting_contacts(data)
+
+
+def _silent(data: FitData) -> list[Reason]:
+    """Sensors whose readings never change."""
+    found = dict[str, Reason]()
+    for one in data.datasets:
+        if one.wrenches is None:
+            continue
+        some = np.asarray(one.wrenches[:: max(1, len(one) // SOME)], dtype=np.float64)
+        for k, name in enumerate(one.wrench_names):
+            own = some[:, 6 * k : 6 * k + 6]
+            if np.all((own == own[0]).all(axis=1)):
+                text = f"{name} reads the same at every sample: is it connected, and does its driver send fresh values"
+                found[name] = Reason("wrench-silent", "unfit", text, CAUSE + 70.0, (name,))
+    return list(found.values())
 
 
 def _contact(
@@ -70,7 +86,7 @@ def _contact(
     robot, found = data.robot, list[tuple[float, Reason]]()
     contacts = robot.regressor.layout.contact_rows
     q = np.concatenate([_positions(data, block) for block in blocks])[use]
-    weight = np.repeat(1 / np.maximum([_size(measured[:, :3]), _size(measured[:, 3:])], 1e-12), 3)
+    weight = _weight(measured)
     goal = float(np.linalg.norm((measured - measured.mean(axis=0)) * weight))
 
     def left(change: Array) -> float:
@@ -94,13 +110,11 @@ def _contact(
         ]
         X = contacts.at_base(contact, q.T)
         read = np.concatenate(added)[use, rows]
-        own, off = (np.linalg.solve(X, one[:, :, None])[:, :, 0] for one in (read, residual))
-        turn = _turn(
-            own, own - off, np.repeat(1 / np.maximum([_size(off[:, :3]), _size(off[:, 3:])], 1e-12), 3)
-        )
-        turned = np.hstack([turn.apply(own[:, :3]), turn.apply(own[:, 3:])])
-        shares = (before, *(left((X @ (new - own)[:, :, None])[:, :, 0]) for new in (turned, -own)))
-        told = _mounting(contact.name, *shares, turn)
+        own = np.asarray(np.linalg.solve(X, read[:, :, None])[:, :, 0], dtype=np.float64)
+        off = np.asarray(np.linalg.solve(X, residual[:, :, None])[:, :, 0], dtype=np.float64)
+        turn = _turn(own, own - off, _weight(off))
+        turned, other = (left((X @ (new - own)[:, :, None])[:, :, 0]) for new in (_applied(turn, own), -own))
+        told = _mounting(contact.name, before, turned, other, turn)
         found += [] if told is None else [told]
     return min(found, key=lambda one: one[0], default=None)
 
@@ -114,13 +128,13 @@ def _positions(data: FitData, block: RowBlock) -> Array:
 
 def _sensor(name: str, measured: Array, model: Array) -> tuple[float, Reason] | None:
     """What is wrong with a sensor by itself, and what is unexplained then; `measured` and `model` (K, 6)."""
-    weight = np.repeat(1 / np.maximum([_size(model[:, :3]), _size(model[:, 3:])], 1e-12), 3)
+    weight = _weight(model)
     w, m = measured - measured.mean(axis=0), model - model.mean(axis=0)
     left = _left(w * weight, m * weight)
     if left < LEFT:
         return None
     turn = _turn(w, m, weight)
-    turned = np.hstack([turn.apply(w[:, :3]), turn.apply(w[:, 3:])])
+    turned = _applied(turn, w)
     return _mounting(name, left, _left(turned * weight, m * weight), _left(-w * weight, m * weight), turn)
 
 
@@ -185,6 +199,16 @@ def _imu(cut: Cut, force: Array, proper: Array, data: FitData) -> list[Reason]:
         "frame"
     )
     return [Reason("imu-turned", "unfit", text, CAUSE + 80.0)]
+
+
+def _applied(turn: Rotation, wrenches: Array) -> Array:
+    """Wrenches (K, 6), turned."""
+    return np.hstack([turn.apply(wrenches[:, :3]), turn.apply(wrenches[:, 3:])])
+
+
+def _weight(wrenches: Array) -> Array:
+    """One over the size of the forces and of the torques among wrenches (K, 6), shape (6,)."""
+    return np.repeat(1 / np.maximum([_size(wrenches[:, :3]), _size(wrenches[:, 3:])], 1e-12), 3)
 
 
 def _size(values: Array) -> float:

@@ -109,6 +109,14 @@ def test_one_foot_that_is_turned_is_told(robot: Robot, motion: Any, readings: di
     assert found.text.startswith("lf is turned")
 
 
+def test_a_sensor_that_reads_always_the_same_is_told(
+    robot: Robot, motion: Any, readings: dict[str, Any]
+) -> None:
+    result = identified(robot, motion, {**readings, "rh": np.full_like(readings["rh"], 0.5)})
+    assert [one for one in result.findings if one.id == "wrench-silent" and one.text.startswith("rh reads")]
+    assert result.verdict.grade == "unfit"
+
+
 def test_what_is_given_wrongly_is_refused_in_words(
     file: Path, robot: Robot, motion: Any, readings: dict[str, Any]
 ) -> None:
