@@ -188,7 +188,7 @@ def _assessed(fit_data: FitData, information: WrenchInformation, solution: _Solu
     late = Delay(
         data.wrench_stream, data.motion_stream, delay, std, delay - half, delay + half, windows=windows
     )
-    offsets = (information.offsets @ residual).mean(axis=0)
+    offsets = information.offsets @ residual
     sensor = _sensor(data, std)
     doubt = _doubt(fit_data, sensor, information, solution)
     return IdentifiedHand(

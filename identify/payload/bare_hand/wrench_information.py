@@ -1,22 +1,24 @@
 """What wrenches say about the hand, reduced as they come: triangles and sums of squares instead of rows.
 
 Each of the six equations has fifteen columns: the sensor's bias and its drift, the ten numbers, and the wrench with
-its two derivatives (for its delay, as in `information.reduction`). Bias and drift are every dataset's own, belong to
-one equation alone, and are taken out there and then: of the triangle, what is below and beside them; of the
-squares, with the same combination of columns. Rows join in groups, so that an hour needs no more memory than a minute.
+its two derivatives (for its delay, as in `information.reduction`). What biases and drifts are each dataset's own is
+taken out of the rows as for any sensor (`information.own_offsets`); what they have in common is taken out then: of the
+triangle, what is below and beside them; of the squares, with the same combination of columns. Rows join in groups, so
+that an hour needs no more memory than a minute.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.data import Processing, RowBlock, Survey, filtered_rows
+from heft.identify.data import Processing, RowBlock, Survey
 from heft.identify.data.rows import extents
 from heft.identify.information.fit_data import FitData
-from heft.identify.information.triangle import absorb, triangle
+from heft.identify.information.triangle import absorb
 from heft.identify.payload.bare_hand.hand_alone import hand_alone, wrenches_alone
 from heft.identify.robot import Robot
 
@@ -37,7 +39,7 @@ class WrenchInformation:
     starts    time of each group's first row [s], shape (G,)
     rows      instants in all; six rows each
     datasets  that they come from: each has its own bias and drift
-    offsets   of each dataset and equation: bias and drift as (2, 13) combinations of the columns, (datasets, 6, 2, 13)
+    offsets   of each equation: bias and drift, their means, as (2, 13) combinations of the columns, (6, 2, 13)
     """
 
     factors: Array
@@ -58,36 +60,18 @@ def wrench_information(fit_data: FitData, lag_s: float) -> WrenchInformation | N
     surveys = [survey for survey in fit_data.surveys if survey.data.wrench is not None]
     if fit_data.robot.sensor is None or not surveys:
         return None
-    whole = sum(survey.data.duration_s for survey in surveys)
-    per_group = max(1, int(2 * fit_data.processing.cutoff_hz * whole / MOST_GROUPS))
-    robot, processing = hand_alone(fit_data.robot), fit_data.processing
+    processing = fit_data.processing
     if processing.derivative == "fourier":  # a series of the joints' motion alone
         processing = replace(processing, derivative="central")
-    parts = [
-        part
-        for survey in map(wrenches_alone, surveys)
-        if (part := _of_dataset(robot, processing, survey, lag_s, per_group)) is not None
+    whole = sum(survey.data.duration_s for survey in surveys)
+    per_group = max(1, int(2 * processing.cutoff_hz * whole / MOST_GROUPS))
+    used = [
+        wrenches_alone(survey)
+        for survey in surveys
+        if any(last >= first for first, last in extents(survey, processing, lag_s))
     ]
-    if not parts:
-        return None
-    return WrenchInformation(
-        factors=np.array([triangle(np.concatenate([part.factors[i] for part in parts])) for i in range(6)]),
-        squares=np.concatenate([part.squares for part in parts]),
-        starts=np.concatenate([part.starts for part in parts]),
-        rows=sum(part.rows for part in parts),
-        datasets=len(parts),
-        offsets=np.concatenate([part.offsets for part in parts]),
-    )
-
-
-def _of_dataset(
-    robot: Robot, processing: Processing, survey: Survey, lag_s: float, per_group: int
-) -> WrenchInformation | None:
-    """Of one dataset; None with fewer rows than it has unknowns of its own."""
     factors, squares, starts, count = np.zeros((6, WIDTH, WIDTH)), [], [], 0
-    if all(last < first for first, last in extents(survey, processing, lag_s)):
-        return None
-    for block in filtered_rows(robot, survey.data, processing, survey, lag_s):
+    for block in _rows(hand_alone(fit_data.robot), used, processing, lag_s).blocks() if used else ():
         table, time = _equations(block)
         for i in range(6):
             absorb(factors[i], np.array(table[:, i].T, order="C"))
@@ -96,7 +80,7 @@ def _of_dataset(
             squares.append(np.swapaxes(group, 1, 2) @ group)
             starts.append(float(time[first]))
         count += len(table)
-    if count <= 2 * OWN:
+    if count <= 2 * OWN * len(used):
         return None
     offsets = np.asarray(np.linalg.solve(factors[:, :OWN, :OWN], factors[:, :OWN, OWN:]))
     apart = np.concatenate(
@@ -107,9 +91,17 @@ def _of_dataset(
         squares=np.swapaxes(apart, 1, 2) @ np.array(squares) @ apart,
         starts=np.array(starts),
         rows=count,
-        datasets=1,
-        offsets=offsets[None],
+        datasets=len(used),
+        offsets=offsets,
     )
+
+
+def _rows(robot: Robot, surveys: Sequence[Survey], processing: Processing, lag_s: float) -> FitData:
+    """The rows of `hand_alone`'s sensor in all datasets, each with a bias and drift of its own, by one delay."""
+    numbers = tuple(range(len(surveys)))
+    datasets = tuple(survey.data for survey in surveys)
+    lag = (lag_s,)
+    return FitData(robot, datasets, processing, tuple(surveys), numbers, ("delay",), lag, lag)
 
 
 def _equations(block: RowBlock) -> tuple[Array, Array]:
