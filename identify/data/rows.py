@@ -69,7 +69,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
         for start in range(first * decimation - half, last * decimation + half + 1, length):
             stop = min(start + length, last * decimation + half + 1)
             position, velocity, acceleration = data.kinematics(piece, step, start, stop, motion)
-            velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
+            surveyed.held(position, velocity, acceleration)
             inner = measured_rows(robot, data, piece, step, start, stop, lag)
             time = piece.start_s + step * np.arange(start, stop, dtype=np.float64)
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
