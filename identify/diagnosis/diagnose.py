@@ -25,6 +25,7 @@ from heft.identify.diagnosis.regression import Regression
 from heft.identify.diagnosis.runs import runs_of
 from heft.identify.diagnosis.smoothing import check_smoothing
 from heft.identify.diagnosis.stamps import check_stamps
+from heft.identify.diagnosis.turns import check_turns
 from heft.identify.diagnosis.values import check_signals, check_values, without_garbage
 from heft.identify.diagnosis.velocity_checks import check_velocities
 from heft.identify.diagnosis.weak_torques import (
@@ -62,11 +63,14 @@ def look_over(log: Log, robot: Robot | None = None) -> list[Finding]:
 def _looked(
     log: Log, robot: Robot | None, checks: tuple[Callable[[Log], list[Finding]], ...]
 ) -> list[Finding]:
+    turns = check_turns(log)
+    log, _ = corrected(log, None, turns)
     found = [one for check in checks for one in check(log)]
     log = _readable(log, found)
     units = check_velocities(log, robot)
-    found += units
-    return _sorted([*found, *check_excitation(corrected(log, None, units)[0], robot)])
+    log, _ = corrected(log, None, units)
+    turns = turns or check_turns(log)  # of degrees, they show once these are known to be some
+    return _sorted([*turns, *found, *units, *check_excitation(corrected(log, None, turns)[0], robot)])
 
 
 def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
@@ -97,6 +101,10 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
         causes = []
     causes = _beside(found, causes)
     found += causes
+    if any(
+        one.id == "angle_unit" and one.fix is None for one in causes
+    ):  # a model of such positions tells nothing
+        return _sorted(found)
     try:
         log, mended = corrected(log, robot, causes)
         assert mended is not None

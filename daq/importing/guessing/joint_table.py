@@ -24,11 +24,13 @@ from heft.daq.importing.guessing.joint_units import angle_unit, velocity_unit
 from heft.daq.importing.guessing.names import words_of
 from heft.daq.importing.guessing.time_base import guess_time, stated_rate
 from heft.daq.importing.table import Column, Table
+from heft.daq.importing.turns import TurnCounter, starts_anew
 from heft.daq.importing.units import known_unit, to_si
 
 __all__ = ["JointTable"]
 
 _GEAR = frozenset(("gear", "gears", "reduction", "ratio", "ratios", "gearing"))
+MOST_UNKNOWN = 32  # families without a name that are tried pair by pair
 _CONSTANT = frozenset(("kt", "constant", "constants", "kmotor", "km"))
 
 
@@ -43,16 +45,27 @@ class JointTable:
         self.times = [] if table.stamped else guess_time(table)
         self.rate = stated_rate(table, comments)
         self.reasons: dict[str, str] = {}
-        taken = {one.column.name for one in self.times}
-        every = families_of(table, robot.joints, named)
-        every = [one for one in every if not {c.name for c in one.columns} <= taken]
-        self.families = every if named else blocks(every, len(robot.joints))
+        taken = {column.name for one in self.times for column in one.columns}
+        self.families = self._families(named, taken)
         self.width = self._width()
         self.t = self._seconds()
         self.position = self._named("position")
-        self.velocity = self._named("velocity")
-        self.torque = self._named("torque") or self._named("current")
+        self.velocity = self._named("velocity", beside=self.position)
+        self.torque = self._named("torque", beside=self.position) or self._named("current", self.position)
         self._by_agreement()
+
+    def _families(self, named: bool, taken: set[str]) -> list[Family]:
+        """Columns that belong together, without those that are `taken`; by their places where names tell nothing."""
+        every = families_of(self.table, self.robot.joints, named)
+        every = [one for one in every if not {c.name for c in one.columns} <= taken]
+        if not named:
+            return blocks(every, len(self.robot.joints))
+        lone = len(every) == 1 and not any(every[0].labels) and not every[0].hints.quantity
+        if lone and len(every[0]) >= 2 * max(
+            1, len(self.robot.joints)
+        ):  # one array, or x1, x2, ...: of everything
+            return self._families(False, taken)
+        return every
 
     @property
     def score(self) -> tuple[float, ...]:
@@ -116,8 +129,8 @@ class JointTable:
             labels = tuple(texts[0]) if texts else labels
         return matched(labels, self.robot.joints) if any(labels) else [None] * len(family)
 
-    def _named(self, quantity: str) -> Family | None:
-        """The measured family that goes by this quantity's name, the one with most signal first."""
+    def _named(self, quantity: str, beside: Family | None = None) -> Family | None:
+        """The measured family of this quantity's name, of the same arm as `beside`, that with most signal first."""
         own = [one for one in self.families if one.hints.quantity == quantity and self._fits(one)]
         measured = [one for one in own if one.hints.role == "measured"]
         alive = [one for one in measured if one.live.any()]
@@ -126,6 +139,7 @@ class JointTable:
         best = max(
             alive or measured,
             key=lambda one: (
+                beside is not None and one.side == beside.side,
                 int(one.live.sum()),
                 not one.hints.motor,
                 one.hints.emphatic,
@@ -146,7 +160,7 @@ class JointTable:
             one
             for one in self.families
             if id(one) not in known and not one.hints.quantity and one.live.any() and self._fits(one)
-        ]
+        ][:MOST_UNKNOWN]
         if self.position is None or self.velocity is None:
             pairs = [
                 (found.share, one, other)
@@ -176,7 +190,10 @@ class JointTable:
 
     def _agreement(self, position: Family, velocity: Family) -> Agreement:
         n = min(len(position), len(velocity))
-        return agreement(self.t, position.values[:, :n], velocity.values[:, :n])
+        values = position.values[:, :n]
+        for turn in (2 * np.pi, 360.0):
+            values = TurnCounter(np.where(starts_anew(values, turn), turn, 0.0))(values)
+        return agreement(self.t, values, velocity.values[:, :n])
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
@@ -188,9 +205,7 @@ class JointTable:
             assert ns is not None
             return np.asarray((ns - ns[0]) * 1e-9)
         if self.times:
-            first = self.times[0]
-            values = np.asarray(head.column(first.column))
-            return np.asarray((values - values[0]) * to_si("time", first.unit)[0])
+            return self.times[0].seconds(head)
         return np.arange(len(head)) / (self.rate[0] if self.rate else 1.0)
 
     def _guess_time(self) -> None:
@@ -207,8 +222,12 @@ class JointTable:
         if self.times:
             first = next((one for one in self.times if not one.host), self.times[0])
             time: dict[str, Any] = {"column": first.column.name, "unit": first.unit}
-            found.tell([first.column.name], "time", first.unit, first.reason)
-            second = next((one for one in self.times if one.host and one is not first), None)
+            if first.nanoseconds is not None:
+                time["nanoseconds"] = first.nanoseconds.name
+            found.tell([column.name for column in first.columns], "time", first.unit, first.reason)
+            second = next(
+                (one for one in self.times if one.host and one is not first and one.nanoseconds is None), None
+            )
             if second is not None:
                 time |= {"host": second.column.name, "host_unit": second.unit}
                 found.tell(
@@ -217,7 +236,8 @@ class JointTable:
             found.map["time"] = time
             for other in self.times:
                 if other is not first and other is not second:
-                    found.tell([other.column.name], "ignored", "", "a second column of times")
+                    those = [column.name for column in other.columns]
+                    found.tell(those, "ignored", "", "a second column of times")
             return
         if self.rate is not None:
             found.map["rate_hz"] = self.rate[0]
@@ -280,6 +300,12 @@ class JointTable:
             unit, because = angle_unit(values, self.position.hints, self._limits(), self._prismatic())
             gear, told = self._gear("position", values)
             found.map["position"] = {"columns": names, "unit": unit, **gear}
+            turns = np.zeros(len(columns)) if gear else _turns(values, unit)
+            if turns.any():
+                found.map["position"]["wrapped"] = True
+                first = columns[int(np.argmax(turns))].name
+                told += f"; {first} starts anew after a turn: whole turns are added"
+                values = TurnCounter(turns)(values)
             found.tell(
                 names,
                 "position",
@@ -330,6 +356,8 @@ class JointTable:
         if constant is not None:
             entry["constant"] = constant[1]
             told += f"; constants: {constant[0]}"
+        elif unit == "%":
+            told += "; of rated torques, to be given as `constant` [N m]"
         elif unit in ("A", "mA"):  # the robot's file has both, or neither is known
             gear, told = {}, "; N m/A by the robot's file, or `constant` and `gear`"
         entry |= gear
@@ -390,6 +418,14 @@ class JointTable:
         known = dict(zip(self.robot.joints, self.robot.position, strict=False))
         unbounded = np.array([-np.inf, np.inf])
         return np.array([known.get(joint, unbounded) for joint in self._joints()]).reshape(-1, 2)
+
+
+def _turns(values: NDArray[np.float64], unit: str | list[str]) -> NDArray[np.float64]:
+    """Of columns (N, n) that start anew after a whole turn, how much that is in their unit; 0 of others (n,)."""
+    units = unit if isinstance(unit, list) else [unit] * values.shape[1]
+    si = [to_si("position", one) for one in units]
+    turns = np.array([2 * np.pi / factor if kind == "rad" else np.inf for factor, _, kind in si])
+    return np.where(starts_anew(values, turns), turns, 0.0)
 
 
 def _round_rate(rate: float) -> float:

@@ -67,7 +67,9 @@ def dialect_of(text: str) -> Dialect | None:
     first = next((number for number, line in plain if _is_row(_cells(line, separator), width, decimal)), None)
     if first is None:
         return None
-    names, units, named = _names(lines[:first], separator, width)
+    counted = first < plain[-1][0] and _is_count(_cells(lines[first], separator))
+    names, units, named = _names([] if counted else lines[:first], separator, width)
+    first += counted
     rows = [_cells(line, separator) for number, line in plain if number >= first][:LOOKED_AT]
     rows = [row for row in rows if len(row) == width]
     texts: dict[int, str] = {}
@@ -89,6 +91,14 @@ def dialect_of(text: str) -> Dialect | None:
         texts,
         frozenset(times),
         named,
+    )
+
+
+def _is_count(cells: Sequence[str]) -> bool:
+    """Whether a first row is 0, 1, 2, ...: what columns without names are called, not what was measured."""
+    numbers = [cell for cell in cells if cell]
+    return len(numbers) > 2 and any(
+        numbers == [str(k) for k in range(start, start + len(numbers))] for start in (0, 1)
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heft.daq.errors import ConfigError
+from heft.daq.importing.binding import bind
 from heft.daq.importing.guessing.guess import guess
 from heft.daq.importing.guessing.guessed import RobotFacts
 from heft.daq.importing.import_map import ImportMap, merged
@@ -42,6 +44,10 @@ def named(motion: Any, *patterns: str) -> dict[str, Any]:
         ("sec", "A#.pos", "A#.vel", "A#.trq"),
         ("Zeit", "Winkel_#", "Drehzahl_#", "Drehmoment_#"),
         ("t", "q_#_rad", "qd_#_rad_s", "tau_#_Nm"),
+        ("time", "q(#)", "qd(#)", "tau(#)"),
+        ("__time", "/joint_states/j#/position", "/joint_states/j#/velocity", "/joint_states/j#/effort"),
+        ("Timestamp", "MsrJntPos_#", "MsrJntVel_#", "MsrJntTrq_#"),
+        ("t_sec", "pos_#", "vel_#", "eff_#"),
     ],
 )
 def test_names(motion: Any, patterns: tuple[str, ...]) -> None:
@@ -103,6 +109,77 @@ def test_units_of_time(motion: Any, factor: float, unit: str, epoch: float) -> N
     stamps = (motion.t + epoch) * factor
     columns["stamp"] = stamps if factor == 1.0 else np.round(stamps).astype(int)
     assert guess([table_of(columns)]).map["time"]["unit"] == unit
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "unit"), [("millis", 1e3, "ms"), ("micros", 1e6, "us"), ("t_ns", 1e9, "ns")]
+)
+def test_units_of_time_by_name_where_stamps_repeat(motion: Any, name: str, factor: float, unit: str) -> None:
+    columns = named(motion, name, "q#", "dq#", "tau#")
+    columns[name] = np.floor(motion.t * factor / 7e-3 / factor).astype(int)
+    time = guess([table_of(columns)]).map["time"]
+    assert (time["column"], time["unit"]) == (name, unit)
+
+
+@pytest.mark.parametrize(
+    "names", [("secs", "nsecs"), ("header.stamp.sec", "header.stamp.nanosec"), ("t_s", "t_ns")]
+)
+def test_seconds_and_nanoseconds_are_one_time(motion: Any, names: tuple[str, str]) -> None:
+    columns = named(motion, "t", "q#", "dq#", "tau#")
+    del columns["t"]
+    whole = np.floor(motion.t).astype(int)
+    stamps = {names[0]: 1_700_000_000 + whole, names[1]: np.round((motion.t - whole) * 1e9).astype(int)}
+    found = guess([table_of(stamps | columns)]).map
+    assert found["time"] == {"column": names[0], "unit": "s", "nanoseconds": names[1]}
+    assert found["velocity"]["unit"] == "rad/s"
+
+
+def test_columns_without_a_name_of_their_own(motion: Any) -> None:
+    """As MATLAB's `array2table` numbers them."""
+    every = np.column_stack([motion.t, motion.q, motion.dq, motion.tau])
+    found = guess([table_of({f"Var{k + 1}": column for k, column in enumerate(every.T)})]).map
+    assert found["time"]["column"] == "Var1"
+    assert found["position"]["columns"] == ["Var2", "Var3"]
+    assert found["velocity"]["columns"] == ["Var4", "Var5"]
+    assert found["torque"]["columns"] == ["Var6", "Var7"]
+
+
+@pytest.mark.parametrize("pattern", ["{side}_joint#_{what}", "{what}_{side}_#"])
+def test_of_two_arms_all_columns_are_of_one(motion: Any, pattern: str) -> None:
+    columns = {"t": motion.t}
+    for side, sign in (("left", 1), ("right", -1)):
+        for what, values in (("position", motion.q), ("velocity", motion.dq), ("effort", motion.tau)):
+            for k in range(2):
+                name = pattern.format(side=side, what=what).replace("#", str(k + 1))
+                columns[name] = sign * values[:, k]
+                if name.startswith(("left_joint2_e", "effort_left_2")):
+                    columns[name] = 0 * motion.t
+    found = guess([table_of(columns)])
+    for quantity in ("position", "velocity", "torque"):
+        assert all("left" in name for name in found.map[quantity]["columns"])
+    (why,) = {one.reason for one in found.columns if one.meaning == "position"}
+    assert "rather than" in why
+    assert "right" in why
+
+
+def test_torques_in_percent_need_what_is_rated(motion: Any) -> None:
+    table = table_of(named(motion, "t", "q#", "dq#", "tau_#_pct"))
+    found = guess([table])
+    assert found.map["torque"]["unit"] == "%"
+    mapped = ImportMap.of(found.map)
+    with pytest.raises(ConfigError, match="give the rated torques"):
+        bind(mapped, [table], {"": 100.0})
+    rated = merged(found.map, {"torque": {"constant": [50.0, 20.0]}})
+    (bound,) = bind(ImportMap.of(rated), [table], {"": 100.0})
+    assert [(one.unit, one.scale) for one in bound.stream.columns[-2:]] == [("N m", 0.5), ("N m", 0.2)]
+
+
+def test_torques_of_fewer_joints_are_told(motion: Any) -> None:
+    columns = named(motion, "t", "q#", "dq#", "tau#")
+    del columns["tau2"]
+    found = guess([table_of(columns)])
+    assert "torque" not in found.map
+    assert {one.column: one.reason for one in found.columns}["tau1"] == "not one column for each joint"
 
 
 def test_fixes_are_laid_over_a_map() -> None:
