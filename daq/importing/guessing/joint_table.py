@@ -49,6 +49,7 @@ class JointTable:
         self.families = self._families(named, taken)
         self.width = self._width()
         self.t = self._seconds()
+        self.position: Family | None = None
         self.position = self._named("position")
         self.velocity = self._named("velocity", beside=self.position)
         self.torque = self._named("torque", beside=self.position) or self._named("current", self.position)
@@ -118,7 +119,7 @@ class JointTable:
         return len(family) >= self.width or (len(named) > 0 and len(set(named)) == len(named))
 
     def _places(self, family: Family) -> list[int | None]:
-        """Of its columns, the places of the robot's joints that they are of by name."""
+        """Of its columns, the places of the robot's joints that they are of by name; without, as positions are."""
         labels = family.labels
         if not any(labels):
             texts = [
@@ -127,6 +128,9 @@ class JointTable:
                 if value.dtype.kind in "US" and value.size == len(family)
             ]
             labels = tuple(texts[0]) if texts else labels
+        first = self.position
+        if not any(labels) and first is not None and any(first.labels) and len(first) == len(family):
+            labels = first.labels
         return matched(labels, self.robot.joints) if any(labels) else [None] * len(family)
 
     def _named(self, quantity: str, beside: Family | None = None) -> Family | None:

@@ -89,6 +89,26 @@ def test_joints_by_name_in_any_order_and_some_more(motion: Any) -> None:
     assert columns_of == {"shoulder_joint": "shoulder_joint_pos", "elbow_joint": "elbow_joint_pos"}
 
 
+def test_arrays_without_names_are_in_the_order_of_those_that_have_some(motion: Any) -> None:
+    """As LeRobot names the numbers of `observation.state` alone; the robot has a joint more, and the data a gripper."""
+    arrays = {
+        name: np.insert(a, 0, motion.t, axis=1) for name, a in (("state", motion.q), ("effort", motion.tau))
+    }
+    columns = [
+        Column(f"{name}[{k}]", name, k, label if name == "state" else "")
+        for name in arrays
+        for k, label in enumerate(("gripper.pos", "elbow.pos", "shoulder.pos"))
+    ]
+    head = Batch("", "", arrays | {"t": motion.t}, np.arange(len(motion.t)))
+    table = Table("", (Column("t", "t"), *columns), head)
+    names = ("shoulder", "elbow", "wrist", "hand")
+    robot = RobotFacts(names, (False,) * 4, np.array([[-3.0, 3.0]] * 4))
+    found = guess([table], robot).map
+    assert found["joints"] == ["elbow", "shoulder"]
+    assert found["position"]["columns"] == ["state[1]", "state[2]"]
+    assert found["torque"]["columns"] == ["effort[1]", "effort[2]"]
+
+
 @pytest.mark.parametrize(
     ("factor", "rate", "units"),
     [(1.0, 1.0, ("rad", "rad/s")), (57.29578, 57.29578, ("deg", "deg/s")), (1.0, 9.549297, ("rad", "rpm"))],
