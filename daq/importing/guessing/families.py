@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -113,6 +113,8 @@ def families_of(table: Table, joints: Sequence[str] = (), named: bool = True) ->
         hints = hints_of(common.strip(" ._-/:"), columns[0].unit)
         values = np.stack([np.asarray(table.head.column(column), np.float64) for column in columns], axis=1)
         values = np.where(np.abs(values) < ABSURD, values, np.nan)
+        if hints.words == ("i",) and len(some) > 1:  # a lone one counts rows
+            hints = replace(hints, quantity="current")
         name = columns[0].array if whole else common.strip(" ._-/:") or columns[0].name
         families.append(Family(name, columns, tuple(label for _, label, _ in some), hints, values))
     return families
@@ -189,12 +191,9 @@ def matched(labels: Sequence[str], joints: Sequence[str]) -> list[int | None]:
     return places
 
 
-def blocks(singles: list[Family], joints: int) -> list[Family]:
-    """Columns without names, as blocks of equal width: as many as the robot has joints, or as three or two share."""
+def blocks(singles: list[Family], n: int) -> list[Family]:
+    """Columns without names, as blocks of n."""
     count = len(singles)
-    n = joints or next(
-        (count // parts for parts in (3, 2, 4) if count % parts == 0 and count // parts > 0), count
-    )
     if n == 0 or count < n:
         return singles
     blocks = []

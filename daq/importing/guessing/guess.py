@@ -67,6 +67,8 @@ def _rest(found: Guess, tables: Sequence[Table]) -> None:
             key = "torque" if hints.quantity == "current" else hints.quantity
             lone = key in ("position", "velocity", "torque", "temperature") and key not in found.map
             second = "not one column for each joint" if lone else "a second one"
+            if key == "acceleration":
+                second = "accelerations are computed from positions"
             why = {
                 "command": "a command by its name, not a measurement",
                 "model": "a model's output by its name, not a measurement",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,9 +47,9 @@ class JointTable:
         self.rate = stated_rate(table, comments)
         self.reasons: dict[str, str] = {}
         taken = {column.name for one in self.times for column in one.columns}
+        self.t = self._seconds()
         self.families = self._families(named, taken)
         self.width = self._width()
-        self.t = self._seconds()
         self.position: Family | None = None
         self.position = self._named("position")
         self.velocity = self._named("velocity", beside=self.position)
@@ -60,13 +61,26 @@ class JointTable:
         every = families_of(self.table, self.robot.joints, named)
         every = [one for one in every if not {c.name for c in one.columns} <= taken]
         if not named:
-            return blocks(every, len(self.robot.joints))
+            return self._blocks(every)
         lone = len(every) == 1 and not any(every[0].labels) and not every[0].hints.quantity
         if lone and len(every[0]) >= 2 * max(
             1, len(self.robot.joints)
         ):  # one array, or x1, x2, ...: of everything
             return self._families(False, taken)
         return every
+
+    def _blocks(self, singles: list[Family]) -> list[Family]:
+        """Columns without names as blocks of the robot's joints; else so that one block integrates to another."""
+        count = len(singles)
+        sizes = [count // parts for parts in (3, 2, 4) if count % parts == 0 and count >= parts]
+        tried = [blocks(singles, n) for n in [len(self.robot.joints)] if n] or [
+            blocks(singles, n) for n in sizes
+        ]
+        for some in tried:
+            pairs = itertools.permutations(some[:MOST_UNKNOWN], 2)
+            if len(tried) == 1 or any(integrates(self._agreement(one, other)) for one, other in pairs):
+                return some
+        return tried[0] if tried else blocks(singles, count)
 
     @property
     def score(self) -> tuple[float, ...]:
@@ -172,6 +186,8 @@ class JointTable:
                 for other in ([self.velocity] if self.velocity else unknown)
                 if one is not other and integrates(found := self._agreement(one, other))
             ]
+            rates = {id(other) for _, _, other in pairs}  # what integrates to something is no position
+            pairs = [pair for pair in pairs if id(pair[1]) not in rates] or pairs
             if pairs:
                 share, self.position, self.velocity = max(pairs, key=lambda pair: pair[0])
                 why = f"its increments are the integral of {self.velocity.name!r} ({100 * share:.0f} % of the joints)"
@@ -186,6 +202,8 @@ class JointTable:
             rest = [
                 one for one in rest if not any(copies(one, p) for p in (self.position, self.velocity) if p)
             ]
+            if self.velocity is not None:  # accelerations
+                rest = [one for one in rest if not integrates(self._agreement(self.velocity, one))]
             if rest:
                 self.torque = rest[0]
                 self.reasons[self.torque.name] = (

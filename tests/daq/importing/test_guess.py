@@ -164,6 +164,27 @@ def test_columns_without_a_name_of_their_own(motion: Any) -> None:
     assert found["torque"]["columns"] == ["Var6", "Var7"]
 
 
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_accelerations_without_a_name_are_no_torques(
+    motion: Any, known: bool, order: tuple[int, ...]
+) -> None:
+    moved = [motion.q, motion.dq, np.gradient(motion.dq, motion.t, axis=0)]
+    every = np.column_stack([motion.t, *(moved[k] for k in order), motion.tau])
+    robot = RobotFacts(("a", "b"), (False, False), np.array([[-3.0, 3.0]] * 2)) if known else RobotFacts()
+    found = guess(
+        [table_of({f"column{k}": column for k, column in enumerate(every.T)})], robot, named=False
+    ).map
+    first = 1 + 2 * order.index(0)
+    assert found["position"]["columns"] == [f"column{first}", f"column{first + 1}"]
+    assert found["torque"]["columns"] == ["column7", "column8"]
+
+
+def test_currents_by_their_letter_and_a_number(motion: Any) -> None:
+    found = guess([table_of(named(motion, "t", "q#", "qd#", "i#"))]).map
+    assert (found["torque"]["columns"], found["torque"]["unit"]) == (["i1", "i2"], "A")
+
+
 @pytest.mark.parametrize("pattern", ["{side}_joint#_{what}", "{what}_{side}_#"])
 def test_of_two_arms_all_columns_are_of_one(motion: Any, pattern: str) -> None:
     columns = {"t": motion.t}
