@@ -71,6 +71,7 @@ class JointTable:
 
     def _blocks(self, singles: list[Family]) -> list[Family]:
         """Columns without names as blocks of the robot's joints; else so that one block integrates to another."""
+        singles = [one for one in singles if one.known]
         count = len(singles)
         sizes = [count // parts for parts in (3, 2, 4) if count % parts == 0 and count >= parts]
         tried = [blocks(singles, n) for n in [len(self.robot.joints)] if n] or [
@@ -136,10 +137,10 @@ class JointTable:
         """Of its columns, the places of the robot's joints that they are of by name; without, as positions are."""
         labels = family.labels
         if not any(labels):
-            texts = [
-                [str(one) for one in value.tolist()]
+            texts = [  # the last ones: of a CSV by `ros2 topic echo --csv` they stand before the numbers
+                [str(one) for one in value.reshape(-1)[-len(family) :].tolist()]
                 for value in self.table.constants.values()
-                if value.dtype.kind in "US" and value.size == len(family)
+                if value.dtype.kind in "US" and value.size >= len(family)
             ]
             labels = tuple(texts[0]) if texts else labels
         first = self.position

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,7 +83,10 @@ def guess_time(table: Table) -> list[TimeGuess]:
 
 
 def _in_two_columns(table: Table) -> list[TimeGuess]:
-    """Whole seconds and the nanoseconds beyond them, as ROS writes stamps: `stamp.sec`, `stamp.nanosec`."""
+    """Whole seconds and the nanoseconds beyond them, as ROS writes stamps: `stamp.sec`, `stamp.nanosec`.
+
+    Where names tell nothing, dates in whole seconds with such numbers in the column behind them.
+    """
     words = {words_of(column.name): column for column in table.columns if column.place is None}
     found = []
     for name, column in words.items():
@@ -95,7 +99,24 @@ def _in_two_columns(table: Table) -> list[TimeGuess]:
         guessed = TimeGuess(column, "s", why, bool(set(name) & HOST), second)
         if _rising(guessed.seconds(table.head)) >= RISING:
             found.append(guessed)
+    plain = [column for column in table.columns if column.place is None]
+    for column, second in itertools.pairwise([] if found else plain):
+        seconds, more = (_whole(table.head.column(one)) for one in (column, second))
+        if not len(seconds) or not len(more) or not EPOCH[0] < seconds.min() <= seconds.max() < EPOCH[1]:
+            continue
+        if not 0 <= more.min() <= more.max() < 1e9 or more.max() < 1e6 or hints_of(second.name).quantity:
+            continue
+        why = f"whole seconds since 1970, and {second.name!r} goes with it"
+        guessed = TimeGuess(column, "s", why, False, second)
+        if _rising(guessed.seconds(table.head)) >= RISING:
+            found.append(guessed)
     return found
+
+
+def _whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers that are all whole; none where one is not."""
+    good = np.asarray(values, np.float64)
+    return good if np.isfinite(good).all() and np.all(good == np.round(good)) else good[:0]
 
 
 def stated_rate(table: Table, comments: Sequence[str]) -> tuple[float, str] | None:

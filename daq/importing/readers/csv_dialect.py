@@ -32,6 +32,8 @@ class Dialect:
     comments     lines of free text before the numbers
     texts        by place of the columns that hold no numbers: what the first of their cells is that is none
     times        places of columns that hold dates or times of day
+    named        whether the file names its columns
+    same         in the order of the file, of columns with the same text in every row, this text
     """
 
     separator: str
@@ -43,6 +45,7 @@ class Dialect:
     texts: Mapping[int, str]
     times: frozenset[int]
     named: bool
+    same: tuple[str, ...] = ()
 
 
 def dialect_of(text: str) -> Dialect | None:
@@ -91,6 +94,7 @@ def dialect_of(text: str) -> Dialect | None:
         texts,
         frozenset(times),
         named,
+        tuple(text for k, text in texts.items() if all(row[k] == text for row in rows)),
     )
 
 

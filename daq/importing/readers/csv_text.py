@@ -55,7 +55,8 @@ class CsvSource(Source):
             for k, name in enumerate(d.names)
             if k not in d.texts
         )
-        self.tables = (Table("", columns, self._head([column.name for column in columns])),)
+        texts = {"texts": np.array(d.same)} if d.same else {}
+        self.tables = (Table("", columns, self._head([column.name for column in columns]), constants=texts),)
 
     @property
     def named(self) -> bool:

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.guessing.guess import guess
+from heft.daq.importing.guessing.guessed import RobotFacts
 from heft.daq.importing.guessing.time_base import guess_time
 from heft.daq.importing.open_file import open_file
 from heft.daq.importing.readers import csv_text
@@ -201,6 +203,33 @@ def test_columns_that_are_only_counted(
     found = imported(path)
     np.testing.assert_allclose(found.signal("position"), motion.q, rtol=1e-8)
     np.testing.assert_allclose(found.signal("torque"), motion.tau, rtol=1e-8)
+
+
+@pytest.mark.parametrize("frame", ["", "base_link"])
+def test_what_ros2_topic_echo_writes(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, frame: str
+) -> None:
+    """No header; seconds, nanoseconds, a frame, names of the joints, and their positions, velocities and efforts."""
+    path = tmp_path / "log.csv"
+    ns = np.round(motion.t * 1e9).astype(int) + 999_000_000
+    rows = [
+        ",".join(
+            [str(1_700_000_000 + at // 10**9), str(at % 10**9), frame, "elbow", "shoulder", *map(repr, row)]
+        )
+        for at, row in zip(
+            ns.tolist(), np.column_stack([motion.q, motion.dq, motion.tau]).tolist(), strict=True
+        )
+    ]
+    path.write_text("\n".join([*rows, ""]), encoding="utf-8")
+    found = imported(path)
+    np.testing.assert_array_equal(found.signal("position"), motion.q)
+    np.testing.assert_array_equal(found.signal("velocity"), motion.dq)
+    np.testing.assert_array_equal(found.signal("torque"), motion.tau)
+    columns = found.recording.columns("arm.joint_states")
+    assert columns.host_ns[0] + found.recording.utc_offset_ns == 1_700_000_000_999_000_000
+    np.testing.assert_array_equal(columns.host_ns - columns.host_ns[0], ns - ns[0])
+    robot = RobotFacts(("shoulder", "elbow"), (False, False), np.array([[-3.0, 3.0]] * 2))
+    assert guess(open_file(path).tables, robot, named=False).map["joints"] == ["elbow", "shoulder"]
 
 
 def test_lists_in_cells(motion: Any, tmp_path: Path) -> None:

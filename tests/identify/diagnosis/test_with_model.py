@@ -42,6 +42,7 @@ STABLE = [
     "clock_drift",
     "stream_delay",
     "angle_unit",
+    "angle_wrap",
     "velocity_unit",
     "torque_unit",
     "torque_scale",
