@@ -20,9 +20,9 @@ from heft.daq.importing.guessing.families import (
     matched,
     roughness,
 )
+from heft.daq.importing.guessing.gears import position_gear, torque_constant, torque_gear
 from heft.daq.importing.guessing.guessed import Guess, RobotFacts, column_name
 from heft.daq.importing.guessing.joint_units import angle_unit, velocity_unit
-from heft.daq.importing.guessing.names import words_of
 from heft.daq.importing.guessing.time_base import guess_time, stated_rate
 from heft.daq.importing.table import Column, Table
 from heft.daq.importing.turns import TurnCounter, starts_anew
@@ -30,9 +30,7 @@ from heft.daq.importing.units import known_unit, to_si
 
 __all__ = ["JointTable"]
 
-_GEAR = frozenset(("gear", "gears", "reduction", "ratio", "ratios", "gearing"))
 MOST_UNKNOWN = 32  # families without a name that are tried pair by pair
-_CONSTANT = frozenset(("kt", "constant", "constants", "kmotor", "km"))
 
 
 class JointTable:
@@ -321,7 +319,7 @@ class JointTable:
             names, columns, why = self._columns(self.position)
             values = np.stack([np.asarray(self.table.head.column(c), np.float64) for c in columns], axis=1)
             unit, because = angle_unit(values, self.position.hints, self._limits(), self._prismatic())
-            gear, told = self._gear("position", values)
+            gear, told = position_gear(self.table, self.position, values)
             found.map["position"] = {"columns": names, "unit": unit, **gear}
             turns = np.zeros(len(columns)) if gear else _turns(values, unit)
             if turns.any():
@@ -374,8 +372,9 @@ class JointTable:
         else:
             unit, because = "N m", "taken to be in N m"
         entry: dict[str, Any] = {"columns": names, "unit": unit}
-        gear, told = self._gear("torque", values)
-        constant = self._constant(_CONSTANT, len(columns)) if unit in ("A", "mA") else None
+        turned = "gear" in self.found.map.get("position", {})
+        gear, told = torque_gear(self.table, self.torque, self.families, values, turned=turned)
+        constant = torque_constant(self.table, len(columns)) if unit in ("A", "mA") else None
         if constant is not None:
             entry["constant"] = constant[1]
             told += f"; constants: {constant[0]}"
@@ -391,45 +390,6 @@ class JointTable:
         self.found.tell(
             names, "torque", unit, f"{self.reasons.get(self.torque.name, '')}{why}; {because}{told}"
         )
-
-    def _gear(self, what: str, values: NDArray[np.float64]) -> tuple[dict[str, Any], str]:
-        """Gear ratios that the file brings along, where the columns are on the motor's side of them."""
-        gear = self._constant(_GEAR, values.shape[1])
-        family = self.position if what == "position" else self.torque
-        if gear is None or family is None:
-            return {}, ""
-        turned = "gear" in self.found.map.get("position", {})
-        if what == "position":
-            if not family.hints.motor or largest(values) < 3 * np.pi:
-                return {}, ""
-            return {"gear": gear[1]}, f"; at the motors: divided by {gear[0]}"
-        if family.hints.motor or turned or not self._joint_side_torque():
-            why = (
-                "the file's gear ratios"
-                if family.hints.motor or turned
-                else "positions are of the joints, so it can only be for torques: check it"
-            )
-            return {"gear": gear[1]}, f"; times {gear[0]} ({why})"
-        return {}, ""
-
-    def _joint_side_torque(self) -> bool:
-        """Whether there is another torque that is said to be the motors', so that this one is not."""
-        return any(
-            one is not self.torque and one.hints.quantity in ("torque", "current") and one.hints.motor
-            for one in self.families
-        )
-
-    def _constant(self, names: frozenset[str], n: int) -> tuple[str, list[float]] | None:
-        """An array of n numbers that the file holds beside its rows, by a word in its name."""
-        for name, value in self.table.constants.items():
-            if (
-                set(words_of(name)) & names
-                and value.dtype.kind in "fiu"
-                and value.shape == (n,)
-                and np.all(value != 0)
-            ):
-                return name, [float(one) for one in value]
-        return None
 
     def _prismatic(self) -> list[bool]:
         """Of the joints in the order of the columns."""
