@@ -73,6 +73,16 @@ STABLE = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [180 / np.pi, np.pi / 180])
+def test_positions_in_another_unit_are_one_fault(healthy: Log, wam7: Robot, factor: float) -> None:
+    """Without velocities; what the model and the limits say of such positions is not told."""
+    tables = {key: one for key, one in healthy.tables.items() if key != "dq"}
+    log = replace(healthy, tables=tables).with_values(q=factor * healthy.tables["q"].values)
+    found = diagnose(log, wam7)
+    assert [one.id for one in found if one.severity != "note"] == ["angle_unit"]
+
+
 def test_every_stable_id_has_a_defect_and_a_line_in_the_docs() -> None:
     page = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
     assert set(STABLE) <= {id_ for one in DEFECTS for id_ in one.ids}
