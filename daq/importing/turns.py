@@ -26,18 +26,21 @@ def starts_anew(values: Array, turn: float | Array) -> NDArray[np.bool_]:
 class TurnCounter:
     """Lets columns go on where they jump by more than half a turn, piece after piece.
 
-    turns   one turn in the unit of each column (n,); 0: it stays as it is. They begin within half a turn of zero
+    turns   one turn in the unit of each column (n,); 0: it stays as it is
     """
 
     def __init__(self, turns: Array) -> None:
         self._turns = turns
-        self._last = np.zeros(len(turns))
+        self._last = np.full(len(turns), np.nan)
 
     def __call__(self, values: Array) -> Array:
         """The next rows (N, n), with whole turns added; what is missing stays so."""
         out = np.array(values, dtype=np.float64)
         for k in np.flatnonzero(self._turns):
             good = np.isfinite(out[:, k])
-            counted = np.unwrap(np.append(self._last[k], out[good, k]), period=float(self._turns[k]))
-            out[good, k], self._last[k] = counted[1:], counted[-1]
+            seen = out[good, k]
+            if len(seen):
+                start = self._last[k] if np.isfinite(self._last[k]) else seen[0]
+                counted = np.unwrap(np.append(start, seen), period=float(self._turns[k]))
+                out[good, k], self._last[k] = counted[1:], counted[-1]
         return out

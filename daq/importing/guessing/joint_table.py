@@ -23,6 +23,7 @@ from heft.daq.importing.guessing.families import (
 from heft.daq.importing.guessing.gears import position_gear, torque_constant, torque_gear
 from heft.daq.importing.guessing.guessed import Guess, RobotFacts, column_name
 from heft.daq.importing.guessing.joint_units import angle_unit, velocity_unit
+from heft.daq.importing.guessing.names import COMMAND, DERIVED, MODEL
 from heft.daq.importing.guessing.time_base import guess_time, stated_rate
 from heft.daq.importing.table import Column, Table
 from heft.daq.importing.turns import TurnCounter, starts_anew
@@ -61,20 +62,18 @@ class JointTable:
         if not named:
             return self._blocks(every)
         lone = len(every) == 1 and not any(every[0].labels) and not every[0].hints.quantity
-        if lone and len(every[0]) >= 2 * max(
-            1, len(self.robot.joints)
-        ):  # one array, or x1, x2, ...: of everything
-            return self._families(False, taken)
-        return every
+        most = 2 * max(1, len(self.robot.joints))
+        # One array, or columns x1, x2, ..., of everything.
+        return self._families(False, taken) if lone and len(every[0]) >= most else every
 
     def _blocks(self, singles: list[Family]) -> list[Family]:
         """Columns without names as blocks of the robot's joints; else so that one block integrates to another."""
         singles = [one for one in singles if one.known]
         count = len(singles)
         sizes = [count // parts for parts in (3, 2, 4) if count % parts == 0 and count >= parts]
-        tried = [blocks(singles, n) for n in [len(self.robot.joints)] if n] or [
-            blocks(singles, n) for n in sizes
-        ]
+        if self.robot.joints:
+            sizes = [len(self.robot.joints)]
+        tried = [blocks(singles, n) for n in sizes]
         for some in tried:
             pairs = itertools.permutations(some[:MOST_UNKNOWN], 2)
             if len(tried) == 1 or any(integrates(self._agreement(one, other)) for one, other in pairs):
@@ -149,7 +148,7 @@ class JointTable:
     def _named(self, quantity: str, beside: Family | None = None) -> Family | None:
         """The measured family of this quantity's name, of the same arm as `beside`, that with most signal first."""
         own = [one for one in self.families if one.hints.quantity == quantity and self._fits(one)]
-        measured = [one for one in own if one.hints.role == "measured"]
+        measured = [one for one in own if self._is_measured(one)]
         alive = [one for one in measured if one.live.any()]
         if not measured:
             return None
@@ -169,6 +168,14 @@ class JointTable:
             why += f", rather than {', '.join(others[:3])}"
         self.reasons[best.name] = why
         return best
+
+    def _is_measured(self, family: Family) -> bool:
+        """By its name; what ends in r is a reference where the same name without it is there, else a right arm's."""
+        if family.hints.role == "measured":
+            return True
+        bare = tuple(word for word in family.hints.words if not word.isdigit())
+        names = {one.hints.words for one in self.families}
+        return bare[-1:] == ("r",) and not set(bare) & (COMMAND | MODEL | DERIVED) and bare[:-1] not in names
 
     def _by_agreement(self) -> None:
         """Fill in what names do not tell: what integrates to what."""

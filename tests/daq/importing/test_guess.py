@@ -203,6 +203,14 @@ def test_of_two_arms_all_columns_are_of_one(motion: Any, pattern: str) -> None:
     assert "right" in why
 
 
+def test_a_right_arm_is_no_reference(motion: Any) -> None:
+    found = guess([table_of(named(motion, "t", "q_r_#", "dq_r_#", "tau_r_#"))]).map
+    assert found["position"]["columns"] == ["q_r_1", "q_r_2"]
+    assert found["torque"]["columns"] == ["tau_r_1", "tau_r_2"]
+    both = named(motion, "t", "q_r_#", "dq_r_#", "tau_r_#") | named(motion, "t", "q_#", "dq_#", "tau_#")
+    assert guess([table_of(both)]).map["position"]["columns"] == ["q_1", "q_2"]
+
+
 def test_torques_in_percent_need_what_is_rated(motion: Any) -> None:
     table = table_of(named(motion, "t", "q#", "dq#", "tau_#_pct"))
     found = guess([table])
