@@ -239,7 +239,7 @@ def test_the_stock_readers_decode_joint_states_and_wrenches(run: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_default_session(bench: Bench) -> None:
-    """What `make run` runs, as fast as it can: a Fourier series of 20 s with its blends, a designed one, nothing lost."""
+    """What `make run` runs, as fast as it can: a Fourier series with its blends, a designed one, nothing lost."""
     bench.session = {"name": "wam7_excitation"}
     bench.write = lambda: DEFAULT_SESSION
     run = bench.run()
