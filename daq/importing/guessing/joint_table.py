@@ -61,10 +61,13 @@ class JointTable:
         every = [one for one in every if not {c.name for c in one.columns} <= taken]
         if not named:
             return self._blocks(every)
-        lone = len(every) == 1 and not any(every[0].labels) and not every[0].hints.quantity
-        most = 2 * max(1, len(self.robot.joints))
+        several = [one for one in every if len(one) > 1]
+        told = any(one.hints.quantity or any(one.labels) for one in every)
+        if told or len(several) != 1 or len(several[0]) < 2 * max(1, len(self.robot.joints)):
+            return every
         # One array, or columns x1, x2, ..., of everything.
-        return self._families(False, taken) if lone and len(every[0]) >= most else every
+        beside = {column.name for one in every if one is not several[0] for column in one.columns}
+        return self._families(False, taken | beside)
 
     def _blocks(self, singles: list[Family]) -> list[Family]:
         """Columns without names as blocks of the robot's joints; else so that one block integrates to another."""

@@ -231,7 +231,7 @@ def test_one_array_of_everything(
     path = tmp_path / "log.npz"
     every = np.column_stack([motion.q, motion.dq, motion.tau])
     if timed:
-        np.savez(path, t=motion.t, data=every)
+        np.savez(path, mode=np.zeros(len(every)), t=motion.t, data=every)
     else:
         np.savez(path, data=np.column_stack([motion.t, every]))
     found = imported(path)
