@@ -8,9 +8,10 @@ import pytest
 from heft.daq.config.robot import RobotConfig
 from heft.daq.config.scene import ObstacleConfig, SceneConfig
 from heft.daq.trajectory.checks import check_motion
+from heft.daq.trajectory.wrist import wrist_excitation
 from heft.identify.errors import ProblemError
 from heft.identify.excitation.chain import design_chain
-from heft.identify.excitation.design import Design, conditioning, design
+from heft.identify.excitation.design import Design, conditioning, design, telling
 from heft.identify.excitation.design_text import design_text
 from heft.identify.excitation.page import design_page
 from heft.identify.robot.base import base_parameters
@@ -108,6 +109,39 @@ def test_limits_too_tight_are_named(ddarm: RobotConfig) -> None:
     tight = ddarm.model_copy(update={"joints": ddarm.joints | {"joint2": slow}})
     with pytest.raises(ProblemError, match=r"joint2: its velocity limit lets it move by 0\.005 rad in 20 s"):
         design(request_for(tight))
+
+
+def test_a_joint_goes_as_far_as_it_has_to(ddarm: RobotConfig) -> None:
+    least = {"joint1": 1.0, "joint3": 4.4}
+    asked = ddarm.excitation.model_copy(update={"least_use": least})
+    config = ddarm.model_copy(update={"excitation": asked})
+    made = design(request_for(config, seconds=6.0))
+    assert made.limits_ok
+    way = dict(zip(made.request.limits.axes, np.ptp(made.motion[0], axis=0), strict=True))
+    assert all(way[name] >= value for name, value in least.items())
+    with pytest.raises(
+        ProblemError, match=r"joint3: its .* limit lets it move by at most .* asks for 4.4 rad"
+    ):
+        design(request_for(config, seconds=0.7))
+
+
+def test_a_range_outside_the_limits_is_named(ddarm: RobotConfig) -> None:
+    beyond = ddarm.excitation.model_copy(update={"ranges": {"joint2": (7.0, 8.0)}})
+    with pytest.raises(
+        ProblemError, match=r"excitation\.ranges\.joint2: 7 to 8 leaves nothing of its limits"
+    ):
+        design(request_for(ddarm.model_copy(update={"excitation": beyond})))
+
+
+def test_a_payload_is_told_twice_as_well_as_by_the_wrist_motion(panda: RobotConfig) -> None:
+    """From the same posture in the same time; its weight is told by gravity, whatever the wrist does."""
+    request = request_for(panda, target="payload", seconds=5.0)
+    made = design(request)
+    usual = wrist_excitation(request.limits, made.motion[0][0], rate_hz=200.0, seconds=5.0)
+    window = usual.window(0, len(usual))
+    told = telling(request, (window.position, window.velocity, window.acceleration))
+    assert made.limits_ok
+    assert np.median(told.std / made.telling.std) > 2.0
 
 
 def test_torque_of_one_newton_metre_is_named(panda: RobotConfig) -> None:
