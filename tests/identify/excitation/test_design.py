@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from heft.daq.config.scene import ObstacleConfig, SceneConfig
 from heft.daq.trajectory.checks import check_motion
 from heft.daq.trajectory.wrist import wrist_excitation
 from heft.identify.errors import ProblemError
+from heft.identify.excitation.arm_path import arm_section
 from heft.identify.excitation.chain import design_chain
 from heft.identify.excitation.design import Design, conditioning, design, telling
 from heft.identify.excitation.design_text import design_text
@@ -62,6 +65,22 @@ def test_the_page_needs_nothing_else(made: Design) -> None:
     assert "Expected standard deviations" in page
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
+    assert page.count('class="bone"') == 24
+    assert 'class="floor"' not in page  # it lies in the plane z = 0 half of the time
+
+
+def test_obstacles_stand_in_the_drawing(ddarm: RobotConfig, made: Design) -> None:
+    solids = {
+        "crate": {"box": (0.2, 0.3, 0.4)},
+        "ball": {"sphere": 0.1},
+        "post": {"cylinder": {"radius": 0.1, "length": 1.0}},
+        "wall": {"plane": {"normal": (-2.0, 0.0, 0.0), "offset": -4.0}},
+    }
+    around = {name: ObstacleConfig.model_validate(solid) for name, solid in solids.items()}
+    scene = ddarm.scene.extended(SceneConfig(obstacles=around))
+    drawn = arm_section(replace(made, request=replace(made.request, scene=scene)))
+    assert "dashed: crate, ball, post, wall" in drawn
+    assert drawn.count('class="prior"') == (2 + 5) + 3 + (2 + 5) + 1
 
 
 def test_the_file_is_read_and_played(made: Design, tmp_path) -> None:
