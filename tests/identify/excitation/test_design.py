@@ -17,6 +17,7 @@ from heft.identify.excitation.chain import design_chain
 from heft.identify.excitation.design import Design, conditioning, design, telling
 from heft.identify.excitation.design_text import design_text
 from heft.identify.excitation.page import design_page
+from heft.identify.excitation.starting import posture
 from heft.identify.robot.base import base_parameters
 
 from .conftest import request_for
@@ -171,6 +172,17 @@ def test_an_obstacle_around_the_arm_is_named(panda: RobotConfig) -> None:
     shell = SceneConfig(obstacles={"shell": ObstacleConfig(sphere=2.0)})
     with pytest.raises(ProblemError, match=r"link\d and shell: -\d.* m apart, 0\.02 m are kept"):
         design(request_for(panda, shell))
+
+
+def test_a_posture_is_found_in_a_small_workspace(panda: RobotConfig) -> None:
+    """No random posture has the flange in a box of 10 cm; those nearby are moved into it."""
+    low, high = np.array([0.4, 0.1, 0.4]), np.array([0.5, 0.2, 0.5])
+    request = request_for(panda, SceneConfig(workspace=(tuple(low), tuple(high))))
+    found = np.array([posture(request, np.random.default_rng(k), k) for k in range(4)])
+    points, _ = request.surroundings.flange(found)
+    assert np.all((points > low) & (points < high))
+    assert np.all(request.surroundings.distances(found) > request.surroundings.wanted)
+    assert len(np.unique(found, axis=0)) > 1
 
 
 def test_a_posture_in_collision_is_named(panda: RobotConfig) -> None:
