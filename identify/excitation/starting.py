@@ -122,7 +122,7 @@ def _remedy(problem: str) -> str:
     if problem.startswith("centre of pressure"):
         return "give a --posture that stands better, or a smaller excitation.balance_margin"
     plane = "say where the mounting plane is (scene.mounting.height)"
-    return f"take the obstacle away, {plane}, or widen the joints' limits"
+    return f"take the obstacle away, {plane}, keep less `scene.clearance`, or widen the joints' limits"
 
 
 def free_postures(request: DesignRequest, rng: np.random.Generator, count: int) -> Array:
