@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,14 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
+import yaml
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from heft.daq.config.rig import load_rig
 from heft.daq.config.shipped import CONFIGS
+from heft.daq.emulation.cell import EmulatedCell
 from heft.daq.recording import Recording
 
 CHROMIUM = Path("/usr/bin/chromium")
+REST = [0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0]
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -39,7 +45,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(240)]
 class Service:
     """A `heft serve` of its own, in a folder of its own."""
 
-    def __init__(self, folder: Path, rig: str, *more: str) -> None:
+    def __init__(self, folder: Path, rig: str | Path, *more: str) -> None:
         self.folder, self.data = folder, folder / "data"
         words = [
             "serve",
@@ -262,6 +268,72 @@ def test_killed_in_mid_session_and_started_again(tmp_path: Path) -> None:
         assert second.outcome(number)["state"] == "done"
         assert len(second.http.get("/api/catalogue").json()["entries"]) == 2
         assert second.end() == 0
+
+
+async def test_killed_in_mid_session_on_real_drives(tmp_path: Path) -> None:
+    """The devices are another process, which outlives the service: their watchdog is all that stops the arm."""
+    rig: dict[str, Any] = yaml.safe_load((CONFIGS / "rigs/emulated_wam7.yaml").read_text(encoding="utf-8"))
+    rig["robot"] = str(CONFIGS / "robots/wam7.yaml")
+    for part in (rig["devices"], rig["emulation"]["devices"]):
+        part.pop("gripper", None)
+    rig.pop("mqtt")
+    rig["simulation"]["step_s"] = 0.004
+    rig["devices"]["arm"] |= {"rate_hz": 100, "timeout_s": 0.5}
+    rig["emulation"]["devices"]["arm"]["servo_hz"] = 250
+    (tmp_path / "cell.yaml").write_text(yaml.safe_dump(rig), encoding="utf-8")
+    watch = {"stream_age_s": 1.0, "tracking_error": 0.4, "velocity_margin": 2.0}
+    there, back = ({"to": to, "fraction": 0.1} for to in ([0.5, -0.9, 0.4, 1.4, -1.4, 0.4, 0.4], REST))
+    steps = [{"name": "there", "move": there}, {"name": "back", "move": back}]
+    session = {"name": "short", "rig": "../rig.yaml", "rate_hz": 200, "watch": watch, "steps": steps}
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions/short.yaml").write_text(yaml.safe_dump(session), encoding="utf-8")
+    log = tmp_path / "plant.npz"
+    with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        async with EmulatedCell(load_rig(tmp_path / "cell.yaml"), 0) as cell:
+            for name, where in cell.endpoints.items():
+                rig["devices"][name] |= where
+            real = {key: rig[key] for key in ("name", "robot", "cell", "devices")}
+            (tmp_path / "rig.yaml").write_text(yaml.safe_dump(real), encoding="utf-8")
+            killed_ns, seconds = await asyncio.to_thread(_killed_in_motion, tmp_path)
+            await asyncio.sleep(3.0)
+            await cell.log(log)
+            entries, outcome = await asyncio.to_thread(_started_again, tmp_path)
+    plant = np.load(log)
+    speed = np.abs(plant["v"]).max(axis=1)
+    assert speed[plant["t_ns"] < killed_ns][-100:].max() > 0.1  # [rad/s]
+    # The watchdog is of 0.5 s; then a ramp, and a host that others keep busy.
+    assert speed[plant["t_ns"] > killed_ns + 1_500_000_000].max() < 0.01
+    (entry,) = entries
+    assert entry["seconds"] > seconds - 1.0
+    assert outcome["state"] == "done", outcome["reason"]
+
+
+def _killed_in_motion(folder: Path) -> tuple[int, float]:
+    """A session of the rig in this folder, whose service is killed: when [ns], and what was recorded before [s]."""
+    service = Service(folder, folder / "rig.yaml", "--sessions", str(folder / "sessions"))
+    assert service.status()["real"]
+    service.post("/api/run", session="short.yaml", identify=False, unrehearsed=True)
+    service.until(lambda: service.status()["waiting"])  # nothing moves before a name is typed
+    service.post("/api/arm", name="wam7")
+    service.until(lambda: _recorded(service.data) > 4.0)
+    seconds = _recorded(service.data)
+    service.popen.kill()
+    killed_ns = time.monotonic_ns()
+    service.end(signal.SIGKILL)
+    return killed_ns, seconds
+
+
+def _started_again(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What the catalogue then has, and the outcome of the next session."""
+    service = Service(folder, folder / "rig.yaml", "--sessions", str(folder / "sessions"))
+    entries = service.http.get("/api/catalogue").json()["entries"]
+    assert service.status()["armed_s"] == 0
+    service.post("/api/arm", name="wam7")
+    number = service.post("/api/run", session="short.yaml", identify=False, unrehearsed=True)["number"]
+    outcome = service.outcome(number)
+    assert service.end() == 0
+    return entries, outcome
 
 
 def _gigabyte(url: str) -> str:
