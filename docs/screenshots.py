@@ -1,7 +1,6 @@
 """Takes the pictures of the service's page: `python docs/screenshots.py` writes docs/images/service-*.png.
 
 A service on the simulated WAM weighs what it picks up, then runs an excitation session, and Chromium looks at its page.
-Both run slower than in reality, so that a busy host takes the same pictures.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ IMAGES = Path(__file__).parent / "images"
 RIG = "configs/rigs/sim_wam7.yaml"
 #: Without a graphics processor edges are smoothed by drawing them twice as large.
 SCALE = 2
-COLOURS = 128
+COLOURS = 256
 
 
 @dataclass(frozen=True)
@@ -43,17 +42,17 @@ class Picture:
 
 #: While something is weighed, and while the arm is identified.
 WEIGHING = "heft.state.payloads.at(-1)?.recognition?.name && heft.state.payloads.at(-1).state === 'carried'"
-IDENTIFYING = "document.querySelectorAll('#known .bar').length > 20 && heft.state.progress.seconds_done > 14"
+IDENTIFYING = "document.querySelectorAll('#known .bar').length > 20 && heft.state.progress.seconds_done > 22"
 PICTURES = {
     "/api/payload": (
-        {"session": "pick_and_weigh.yaml", "speed": 0.5},
+        {"session": "pick_and_weigh.yaml"},
         (
             Picture("service", 1280, 1000, "light", WEIGHING),
             Picture("service-phone", 390, 844, "dark", WEIGHING),
         ),
     ),
     "/api/run": (
-        {"session": "wam7_excitation.yaml", "speed": 0.5},
+        {"session": "wam7_excitation.yaml"},
         (Picture("service-dark", 1920, 1080, "dark", IDENTIFYING),),
     ),
 }
@@ -100,7 +99,9 @@ def _take(browser: Browser, url: str, picture: Picture) -> None:
     page.wait_for_timeout(4000)
     taken = Image.open(BytesIO(page.screenshot()))
     small = taken.convert("RGB").resize((picture.width, picture.height), Image.Resampling.LANCZOS)
-    small.quantize(COLOURS, dither=Image.Dither.NONE).save(IMAGES / f"{picture.name}.png", optimize=True)
+    small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        IMAGES / f"{picture.name}.png", optimize=True
+    )
     page.close()
 
 

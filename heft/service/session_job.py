@@ -7,7 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from heft.daq.config.session import load_session
 from heft.daq.errors import ConfigError, RecordError
@@ -33,7 +35,7 @@ class SessionRequest(JobRequest):
     session: str
     out: str | None = None
     speed: Speed = 1.0
-    seed: int | None = None
+    seed: Annotated[int | None, Field(ge=0)] = None
     identify: bool = True
     settings: Texts = ()
     unrehearsed: bool = False

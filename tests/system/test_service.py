@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import httpx
 import numpy as np
 import pytest
 import yaml
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from heft.daq.config.rig import load_rig
@@ -158,8 +159,9 @@ def test_strangers_are_refused_and_nothing_moves(service: Service) -> None:
     said = _gigabyte(service.url)
     assert " 413 " in said
     assert "a body of 1073741824 bytes" in said
-    with pytest.raises((InvalidStatus, ConnectionClosed)):
-        connect(f"{service.url.replace('http', 'ws')}/stop", origin="http://evil.example").recv()  # type: ignore[arg-type]
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"{service.url.replace('http', 'ws')}/stop", origin="http://evil.example")  # type: ignore[arg-type]
+    assert b"origin 'http://evil.example'" in refused.value.response.body
     assert service.status()["job"] is None
     log = Path(os.environ["XDG_STATE_HOME"], "heft", "heft.log").read_text()
     assert "refused http /api/run" in log
@@ -268,6 +270,57 @@ def test_killed_in_mid_session_and_started_again(tmp_path: Path) -> None:
         assert second.outcome(number)["state"] == "done"
         assert len(second.http.get("/api/catalogue").json()["entries"]) == 2
         assert second.end() == 0
+
+
+def test_intervals_shrink_on_the_page_as_the_motion_goes_on(service: Service, browser: Any) -> None:
+    page, _ = opened(browser, service)
+    number = service.post("/api/run", session="wam7_excitation.yaml", speed=0.9)["number"]
+    widths = "[...document.querySelectorAll('#known .bar i')].map((bar) => parseFloat(bar.style.width))"
+    shows(page, f"{widths}.length > 30")
+    assert "of 69 base parameters" in page.inner_text("#known .rank")
+    shows(page, f"{widths}.filter((width) => width < 80).length > 25")
+    value = page.inner_text("#known .value >> nth=0")
+    assert "±" in value
+    page.keyboard.press("Escape")
+    assert service.outcome(number)["state"] == "aborted"
+    page.context.close()
+
+
+def test_without_the_token_nobody_is_let_in(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef\n", encoding="utf-8")
+    token.chmod(0o600)
+    with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        patch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        service = Service(tmp_path, "sim_wam7.yaml", "--token", str(token))
+        for headers in ({}, {"authorization": "Bearer 0123456789abcdeF"}, {"cookie": "heft_token=x"}):
+            for method, path in (("GET", "/api/status"), ("POST", "/api/run"), ("POST", "/api/stop")):
+                answer = service.http.request(
+                    method, path, headers={**headers, "content-type": "application/json"}, content=b"{}"
+                )
+                assert answer.status_code == 401
+                assert "no token, or a wrong one" in answer.json()["error"]
+            for path in ("/stop", "/live"):
+                with pytest.raises(InvalidStatus) as refused:
+                    connect(f"{service.url.replace('http', 'ws')}{path}", additional_headers=headers)
+                assert refused.value.response.status_code == 401
+                assert b"no token, or a wrong one" in refused.value.response.body
+        service.http.headers["authorization"] = "Bearer 0123456789abcdef"
+        assert service.status()["job"] is None
+        assert service.end() == 0
+    log = (tmp_path / "state/heft/heft.log").read_text(encoding="utf-8")
+    assert log.count("no token, or a wrong one") == 15
+
+
+def test_connections_that_say_nothing_keep_nobody_out(service: Service) -> None:
+    host, _, port = service.url.partition("//")[2].partition(":")
+    with ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(300)]
+        for one in silent[::2]:
+            one.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        service.until(lambda: service.http.get("/api/status").status_code == 200)
+        assert silent[0].recv(1) == b""
 
 
 async def test_killed_in_mid_session_on_real_drives(tmp_path: Path) -> None:

@@ -66,8 +66,9 @@ function onFrame(frame) {
   if (frame.t && frame.t !== shownTime && !document.hidden) {
     shownTime = frame.t;
     painted(() => { // in this frame: the callbacks of arm and plot came before
-      const delay = Date.now() - frame.utc_ms;
-      if (delay >= 0 && delay < 60000) { delays.push(delay); if (delays.length > 2000) delays.shift(); }
+      if (frame.utc_ms === null) { delays.length = 0; return; } // replayed, or slower than real
+      delays.push(Math.max(Date.now() - frame.utc_ms, 0));
+      if (delays.length > 2000) delays.shift();
     });
   }
 }
@@ -166,7 +167,7 @@ function onPayloads(payloads) {
   if (!now) { $("hand").replaceChildren(element("p", { class: "empty" }, payloads.length ? "Closed on nothing yet." : "Nothing has been weighed yet.")); return; }
   const [mass, error] = withInterval(now.mass, now.std.mass);
   const centre = now.com.map((v, i) => withInterval(v, now.std.com[i], 1e3).join(" ")).join(",  ");
-  const found = now.recognition, name = found ? found.name ?? (found.verdict === "ambiguous" ? found.candidates.map((c) => c.name).join(" or ") : found.verdict).replaceAll("_", " ") : "";
+  const found = now.recognition, name = (found ? found.name ?? (found.verdict === "ambiguous" ? found.candidates.map((c) => c.name).join(" or ") : found.verdict) : "").replaceAll("_", " ");
   const held = { carried: "held now", released: "released", dropped: "dropped", slipped: "slipped", unfinished: "held at the end" }[now.state] ?? now.state;
   $("hand").replaceChildren(
     element("p", { class: "mass", "data-mass": now.mass }, element("b", {}, mass), element("span", {}, `kg ${error}`)),
@@ -178,7 +179,7 @@ function onPayloads(payloads) {
 
 // -- what is known of the arm -----------------------------------------------------------------------------------------
 function onWorker(worker) {
-  if (!worker || !worker.of) { if (!worker) { state.first = {}; $("known").replaceChildren(element("p", { class: "empty" }, "Known while a session runs.")); } return; }
+  if (!worker || !worker.of) { if (!worker) { state.first = {}; $("known").replaceChildren(element("p", { class: "empty" }, "Known while a session is identified.")); } return; }
   const rows = Object.entries(worker.base ?? {}).filter(([, [, std]]) => std !== null);
   for (const [name, [, std]] of rows) state.first[name] = Math.max(state.first[name] ?? 0, std);
   rows.sort((a, b) => state.first[b[0]] / (b[1][1] || 1) - state.first[a[0]] / (a[1][1] || 1));

@@ -56,6 +56,7 @@ async def test_a_probe_that_waits_for_the_rig_is_stopped() -> None:
         ("dance", {}, "'dance': not a job; one of run, payload"),
         ("run", {}, "run: session: Field required; see /api"),
         ("run", {"session": "one.yaml", "seed": "3"}, "run: seed: "),
+        ("run", {"session": "one.yaml", "seed": -1}, "run: seed: "),
         ("run", {"session": "one.yaml", "identify": 1}, "run: identify: "),
         ("run", {"session": "one.yaml", "speed": 0}, "run: speed: '0' is not a speed"),
         ("run", {"session": "one.yaml", "speed": True}, "run: speed: give a positive number, or max"),
