@@ -47,7 +47,7 @@ export class Catalogue {
     if (one.kind === "pickup") return [one.payload.state];
     if (one.kind === "fleet") return [];
     const kind = one.state === "done" && one.complete && !one.lost ? "good" : one.state === "failed" ? "bad" : "care";
-    return [element("span", { class: kind, title: one.reason }, one.complete ? one.state : "recovered")];
+    return [element("span", { class: kind, title: one.reason }, one.state)];
   }
 
   facts(one) {
