@@ -7,7 +7,7 @@ const KINDS = { recording: "recording", result: "result", pickup: "pick-up", fle
 
 export class Catalogue {
   constructor() {
-    this.entries = []; this.chosen = new Set();
+    this.entries = []; this.chosen = new Set(); this.seeking = false;
     $("kinds").addEventListener("change", () => this.show());
     $("compare").addEventListener("click", () => this.compare());
     $("file").addEventListener("change", () => this.bring([...$("file").files]));
