@@ -43,12 +43,12 @@ from scipy.stats import binom
 from heft.daq.config.session import load_session
 from heft.identify import Dataset, Processing, Robot, base_parameters, fit
 from heft.identify.bodies.parameters import Layout
-from heft.identify.data import choose_cutoff
+from heft.identify.data import choose_cutoff, filtered_rows
 from heft.identify.estimation.estimators import estimate
 from heft.identify.estimation.prior import prior_of
 from heft.identify.estimation.problem import Bounds, Problem
 from heft.identify.information.fit_data import FitData
-from heft.identify.payload.bare_hand.wrench_rows import WrenchRows, wrench_rows
+from heft.identify.payload.bare_hand.hand_alone import hand_alone, wrenches_alone
 from heft.identify.result.parameter_values import Parameters
 from heft.identify.robot import PriorSpread
 from heft.main import main as heft
@@ -218,14 +218,23 @@ def _as_peers(robot: Robot, data: Dataset, goal: np.ndarray, goals: dict[str, fl
         )
     if data.wrench is None or robot.sensor is None:
         return
-    rows = WrenchRows.joined(list(wrench_rows(robot, processing, source.surveys[0])))
-    eye = np.broadcast_to(np.eye(6), (len(rows.time), 6, 6))
-    design = np.concatenate([rows.regressor, eye], axis=2)
+    alone = hand_alone(robot)
+    survey = wrenches_alone(source.surveys[0])
+    blocks = list(filtered_rows(alone, survey.data, processing, survey))
+    layout = alone.regressor.layout
+    known = np.concatenate([block.keep[:, -6:] for block in blocks])
+    table = np.concatenate([block.table for block in blocks])
+    design, wrench = np.zeros((len(table), 6, 16)), np.zeros((len(table), 6))
+    for k in range(6):
+        part = table[:, layout.row(len(robot.joints) + k)]
+        width = layout.per_body(len(robot.joints) + k)
+        design[:, k, :width], design[:, k, 10 + k], wrench[:, k] = part[:, :width], 1.0, part[:, -1]
+    design, wrench = design[known[:, 0]], wrench[known[:, 0]]
     size = np.ones(6)
     for _ in range(3):
-        X, y = (design / size[None, :, None]).reshape(-1, 16), (rows.wrench[:, :, 0] / size).ravel()
+        X, y = (design / size[None, :, None]).reshape(-1, 16), (wrench / size).ravel()
         theta = np.linalg.lstsq(X, y, rcond=None)[0]
-        size = np.sqrt(((rows.wrench[:, :, 0] - design @ theta) ** 2).mean(axis=0))
+        size = np.sqrt(((wrench - design @ theta) ** 2).mean(axis=0))
     std = np.sqrt(np.diag(np.linalg.inv(X.T @ X)) / samples)
     names = ["mass", None, None, None, *(f"inertia.{pair}" for pair in ("xx", "xy", "yy", "xz", "yz", "zz"))]
     for name, value, s in zip(names, theta, std, strict=False):

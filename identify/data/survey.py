@@ -19,7 +19,7 @@ from heft.identify.errors import DataError
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
-__all__ = ["Survey", "still_joints", "survey"]
+__all__ = ["Survey", "still_joints", "survey", "unknown_wrenches"]
 
 REST_SPEED = 0.005  # of a joint's top speed: slower is at rest
 REST_S = 0.25  # at least so long
@@ -107,7 +107,7 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
                 rest[j] += _runs(row, piece.start_s, step)
         notes += _rest_notes(robot, rest, data)
     resting_at = tuple(tuple(intervals) for intervals in rest)
-    unknown = _unknown_wrenches(data)
+    unknown = unknown_wrenches(data)
     if unknown:
         lost = sum(b - a for a, b in unknown)
         notes.append(
@@ -117,7 +117,7 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
     return Survey(data, sampling, resting_at, still, place, gaps, ranges, fast, tuple(notes), unknown)
 
 
-def _unknown_wrenches(data: Dataset) -> tuple[Interval, ...]:
+def unknown_wrenches(data: Dataset) -> tuple[Interval, ...]:
     """When a wrench was not known [s]."""
     if data.wrenches is None:
         return ()

@@ -50,6 +50,13 @@ def test_positions_in_degrees_are_told_without_torques(bare: Robot, limited: Rob
     assert ids(bare, 57.3, 57.3) == ["position-unit"]
 
 
+def test_counts_of_an_encoder_are_not_called_degrees(limited: Robot) -> None:
+    (found,) = beyond_limits(limited, np.full(3, 2.0 * 65_536), np.full(3, 65_536.0))
+    assert found.id == "position-unit"
+    assert found.fix is None
+    assert "counts per rev" in found.text
+
+
 def test_one_joint_without_a_limit_may_turn_on_and_on(bare: Robot) -> None:
     assert beyond_limits(bare, np.array([1.0, 1.0, 100.0]), np.ones(3)) == []
 
