@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -279,10 +280,13 @@ class NpzSource(Source):
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Shape, whether in Fortran's order, and type of an array whose numbers follow."""
     version = npy.read_magic(file)
-    if version == (1, 0):
-        return npy.read_array_header_1_0(file)
-    if version == (2, 0):
-        return npy.read_array_header_2_0(file)
+    try:
+        if version == (1, 0):
+            return npy.read_array_header_1_0(file)
+        if version == (2, 0):
+            return npy.read_array_header_2_0(file)
+    except (SyntaxError, TokenError, TypeError, RecursionError, MemoryError) as exc:
+        raise ValueError(f"an array's header cannot be read: {exc}") from exc
     raise ValueError(f"an array of the format's version {version}, which is not known")
 
 

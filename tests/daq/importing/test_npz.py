@@ -240,6 +240,18 @@ def test_one_array_of_everything(
     np.testing.assert_array_equal(found.signal("torque"), motion.tau)
 
 
+@pytest.mark.parametrize(
+    "header", [b"{'descr': '<f8', 'shape': (1,", b"{'descr': ('", b"(" * 900, b"\xff = 1"]
+)
+def test_a_header_that_is_no_header(tmp_path: Path, header: bytes) -> None:
+    path = tmp_path / "log.npy"
+    path.write_bytes(
+        b"\x93NUMPY\x01\x00" + len(header + b"\n").to_bytes(2, "little") + header + b"\n" + bytes(800)
+    )
+    with pytest.raises(ImportFileError, match="not a whole NPY file"):
+        open_file(path)
+
+
 def test_thousands_of_arrays(tmp_path: Path) -> None:
     path = tmp_path / "log.npz"
     with zipfile.ZipFile(path, "w") as archive:
