@@ -139,9 +139,9 @@ def growth(methods: list[str]) -> bool:
 def kernel() -> bool:
     """Rows of the humanoid with its base free, and of the same with its trunk fixed, per link.
 
-    Filtered and decimated, a block of samples at a time, as a fit has them; `rows` of every sample would measure how fast memory is handed out. A
-    free base adds six equations that every link is part of, whatever its place in the tree: 42 entries (four in each
-    force, ten in each moment) to the ten of each joint above it.
+    Filtered and decimated, a block of samples at a time, as a fit has them; `rows` of every sample would measure how
+    fast memory is handed out. A free base adds six equations that every link is part of, whatever its place in the
+    tree: 42 entries (four in each force, ten in each moment) to the ten of each joint above it.
     """
     humanoid = Robot.load(HUMANOID)
     text = HUMANOID.with_suffix(".xml").read_text().replace('<freejoint name="root"/>', "")
