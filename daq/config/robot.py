@@ -149,12 +149,14 @@ class ExcitationConfig(Model):
     """What a designed motion may use of this robot, beside its limits.
 
     ranges      for some joints a narrower range [rad, m] than the limits, for the sake of cables
+    least_use   how far some joints go at least [rad, m], from their lowest to their highest position
     keep_stop   a stop from every sample ends inside the position limits, as `heft run` asks for
     collisions  the arm keeps clear of itself and of its scene
     balance_margin  of a robot that stands: its centre of pressure stays so far inside its soles [m]
     """
 
     ranges: dict[Name, tuple[float, float]] = Field(default_factory=dict)
+    least_use: dict[Name, Positive] = Field(default_factory=dict)
     keep_stop: bool = True
     collisions: bool = True
     balance_margin: NonNegative = 0.03
@@ -236,6 +238,21 @@ class RobotConfig(Model):
                 raise ValueError(
                     f"excitation.ranges.{name}: {low:g} to {high:g} is no range inside its limits "
                     f"{self.joints[name].position[0]:g} to {self.joints[name].position[1]:g}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _uses_inside_ranges(self) -> Self:
+        for name, least in self.excitation.least_use.items():
+            if name not in self.joints:
+                raise ValueError(
+                    f"excitation.least_use.{name}: no such joint; there are {', '.join(self.joints)}"
+                )
+            low, high = self.excitation.ranges.get(name, self.joints[name].position)
+            if not least < high - low:
+                raise ValueError(
+                    f"excitation.least_use.{name}: {least:g} does not fit into its range {low:g} to {high:g}; "
+                    "ask for less"
                 )
         return self
 

@@ -47,7 +47,7 @@ _WATCHED_FROM = 38  # first firmware of the X series with a bus watchdog
 _FIRED = 255
 _LOOK_EVERY = 8  # cycles between two looks at the state of the servos
 _STILL_NS = 3_000_000  # a tick of 1 ms that has not gone on for so long stands still
-_ALERTS = 3  # answers with the alert bit that are waited for the reason
+_ALERTS = 6  # answers with the alert bit that are waited for the reason
 
 _FIRST, _END = RamRegister.REALTIME_TICK, RamRegister.PRESENT_POSITION + 4
 _MOTION_BYTES = _END - _FIRST  # registers without a hole between them: what is not defined may not be read

@@ -42,6 +42,7 @@ class PathTime:
         self._period_ns, self._bridged_ns = period_ns, bridged * period_ns
         self._velocity, self._acceleration = velocity, acceleration
         self.now_ns = self._due_ns = self._told_ns = now_ns
+        self._jitter_ns = period_ns // 2  # by which the next cycle may be told early
         self.rate = 1.0
 
     def rest(self, due_ns: int, told_ns: int) -> None:
@@ -62,8 +63,12 @@ class PathTime:
         v, a       dq/ds and d2q/ds2 of the trajectory where it is now [rad/s, rad/s2], shape (n,)
         stopping   a stop is being played
         """
-        passed_ns = min(due_ns - self._due_ns, told_ns - self._told_ns + self._period_ns // 2)
+        most_ns = (
+            told_ns - self._told_ns + self._jitter_ns
+        )  # of cycles in close order, only the first may be early
+        passed_ns = min(due_ns - self._due_ns, most_ns)
         self._due_ns, self._told_ns = due_ns, told_ns
+        self._jitter_ns = min(most_ns - passed_ns, self._period_ns // 2)
         step_ns = min(max(passed_ns, 0), self._bridged_ns)
         if not stopping:
             self._change_rate(passed_ns, step_ns, due_ns, v, a)

@@ -69,6 +69,7 @@ def design_chain(request: DesignRequest, *, dwell: bool) -> Design:
             "least 3 are needed; give it more"
         )
     poses = np.array(chain)
+    _check_use(request, poses)
     motion = chain_motion(poses, request.bounds, fraction=FRACTION, rest_s=rest, rate_hz=10 * LOOK_HZ)
     still = FourierSeries(
         np.zeros((len(poses[0]), 1)), np.zeros((len(poses[0]), 1)), poses[0], request.seconds
@@ -88,6 +89,18 @@ def design_chain(request: DesignRequest, *, dwell: bool) -> Design:
         fraction=FRACTION,
         rest_s=rest,
     )
+
+
+def _check_use(request: DesignRequest, poses: Array) -> None:
+    """`ProblemError` where a joint does not go as far as it has to."""
+    if request.least_use is None:
+        return
+    way = np.ptp(poses, axis=0)
+    for k in np.flatnonzero(way < request.least_use):
+        raise ProblemError(
+            f"{request.limits.axes[k]}: the poses of this chain move it by {way[k]:.3g} rad, excitation.least_use asks "
+            f"for {request.least_use[k]:g} rad; give it more --seconds, or --family fourier, which heeds it"
+        )
 
 
 def _size(request: DesignRequest) -> Array:

@@ -3,11 +3,15 @@ the motion will tell."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.parameters import unit_of
+from heft.identify.excitation.arm_path import arm_section
+from heft.identify.excitation.criterion import CRITERIA
 from heft.identify.excitation.design import Design
 from heft.identify.result.report.markup import definitions, section, table, text
 from heft.identify.result.report.numbers import plain
@@ -16,9 +20,7 @@ from heft.identify.result.report.plot import AxisRange, Line, envelope, plot
 __all__ = ["design_page"]
 
 POINTS = 400
-POSES = 24
-VIEW = (-0.6, 0.35)  # turn about the vertical and tilt [rad]
-SIZE = 600
+TARGETS = {"links": "the arm", "payload": "what the hand holds"}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -28,12 +30,12 @@ def design_page(made: Design) -> str:
     name = made.request.config.name
     parts = [
         _summary(made),
-        _told(made),
+        arm_section(made),
         _curves(made),
         _torques(made),
         _clearance(made),
         _balance(made),
-        _arm(made),
+        _told(made),
     ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -48,18 +50,30 @@ def design_page(made: Design) -> str:
 
 def _summary(made: Design) -> str:
     request, worst = made.request, made.worst_limit
+    names, std = made.telling.names, made.telling.std
+    hardest = int(np.nanargmax(made.telling.relative))
     items = [
         (
             "condition number",
             f"{plain(made.condition_number, 3)}; random motion: {plain(made.before.condition_number, 3)}",
         ),
         ("limited by", made.telling.weakest.why(made.condition_number)),
-        ("criterion", request.criterion),
-        ("for", request.target),
+        ("criterion", CRITERIA[request.criterion].says),
+        ("to be identified", TARGETS[request.target]),
         ("lasts", f"{request.seconds:g} s"),
         (
+            "hardest to tell",
+            f"{names[hardest]}: \u00b1 {plain(float(std[hardest]), 3)} {_unit(names[hardest])} expected",
+        ),
+        (
+            "beside random",
+            f"deviations are {plain(float(np.median(std / made.before.std)), 2)} times those of a random motion of the "
+            "same duration (median)",
+        ),
+        (
             "closest limit",
-            f"{worst.quantity} of {worst.joint}: {100 * worst.share:.1f} % of {plain(worst.bound, 4)}",
+            f"{worst.quantity} of {worst.joint}: {100 * worst.share:.1f} % of {plain(worst.bound, 4)} "
+            f"{_units(made, request.limits.axes.index(worst.joint))[worst.quantity]}",
         ),
     ]
     if request.support is not None:
@@ -81,7 +95,7 @@ def _summary(made: Design) -> str:
 
 def _told(made: Design) -> str:
     told = [
-        (name, plain(before, 3), plain(after, 3), plain(before / after, 3))
+        (name, plain(before, 3), plain(after, 3), _unit(name), plain(before / after, 3))
         for name, before, after in zip(
             made.telling.names, made.before.std.tolist(), made.telling.std.tolist(), strict=True
         )
@@ -105,13 +119,24 @@ def _told(made: Design) -> str:
         said,
         '<div class="long">',
         table(
-            ("parameter", "before", "after", "times better"),
+            ("parameter", "before", "after", "unit", "times better"),
             told,
             caption="Expected standard deviations",
-            numeric=(1, 2, 3),
+            numeric=(1, 2, 4),
         ),
         "</div>",
     )
+
+
+def _unit(name: str) -> str:
+    """Of a combination: that of the parameter it is named after."""
+    return unit_of(name.split()[0])
+
+
+def _units(made: Design, joint: int) -> dict[str, str]:
+    """Of a joint's position, velocity, acceleration and torque."""
+    far, effort = ("m", "N") if made.request.robot.tree.prismatic[joint] else ("rad", "N\u00b7m")
+    return {"position": far, "velocity": f"{far}/s", "acceleration": f"{far}/s\u00b2", "torque": effort}
 
 
 def _drawn(made: Design, values: Array, bounds: tuple[float, float], unit: str, label: str) -> str:
@@ -121,7 +146,15 @@ def _drawn(made: Design, values: Array, bounds: tuple[float, float], unit: str, 
     lines = [Line("model", *envelope(t, values, POINTS))]
     lines += [Line("bound", edges, np.full(2, bound)) for bound in bounds if np.isfinite(bound)]
     scale = AxisRange.around(*(line.y for line in lines))
-    return f"<h3>{text(label)}</h3>" + plot(lines, end, scale, label=label, unit=unit, kind="lags")
+    return (
+        f'<figure class="card"><figcaption><b>{text(label)}</b><span>{text(unit)}</span></figcaption>'
+        f"{plot(lines, end, scale, label=label, unit=unit, kind='lags')}</figure>"
+    )
+
+
+def _cards(parts: Iterable[str]) -> str:
+    columns = "grid-template-columns:repeat(auto-fit,minmax(14rem,1fr))"
+    return f'<div class="cards wide" style="{columns}">{"".join(parts)}</div>'
 
 
 def _curves(made: Design) -> str:
@@ -133,9 +166,12 @@ def _curves(made: Design) -> str:
             continue
         v, a = float(limits.velocity[k]), float(limits.acceleration[k])
         ends = (float(limits.lower[k]), float(limits.upper[k]))
-        parts.append(_drawn(made, q[:, k], ends, "rad", f"{name}: position"))
-        parts.append(_drawn(made, dq[:, k], (-v, v), "rad/s", f"{name}: velocity"))
-        parts.append(_drawn(made, ddq[:, k], (-a, a), "rad/s\u00b2", f"{name}: acceleration"))
+        kinds = (("position", q, ends), ("velocity", dq, (-v, v)), ("acceleration", ddq, (-a, a)))
+        units = _units(made, k)
+        parts.append(f"<h3>{text(name)}</h3>")
+        parts.append(
+            _cards(_drawn(made, values[:, k], ends, units[kind], kind) for kind, values, ends in kinds)
+        )
     return section("curves", "Joints against their limits", *parts)
 
 
@@ -144,11 +180,11 @@ def _torques(made: Design) -> str:
         return section("torques", "Torques", "<p>Not known: the robot's file says nothing of masses.</p>")
     bounds = [joint.torque for joint in made.request.config.joints.values()]
     parts = [
-        _drawn(made, made.torque[:, k], (-bounds[k], bounds[k]), "N\u00b7m", f"{name}: torque")
+        _drawn(made, made.torque[:, k], (-bounds[k], bounds[k]), _units(made, k)["torque"], name)
         for k, name in enumerate(made.request.limits.axes)
         if k not in made.request.held
     ]
-    return section("torques", "Torques by the robot's file", *parts)
+    return section("torques", "Torques by the robot's file", _cards(parts))
 
 
 def _clearance(made: Design) -> str:
@@ -172,66 +208,3 @@ def _balance(made: Design) -> str:
         "Balance",
         _drawn(made, room, (0.0, balance.margin_m), "m", "centre of pressure, inside the soles by"),
     )
-
-
-def _limbs(made: Design) -> list[list[int]]:
-    """Links one after the other (-1: the base), a limb that branches off begins at the link that it is on."""
-    parents = made.request.robot.tree.parents.tolist()
-    limbs: list[list[int]] = []
-    for link, parent in enumerate(parents):
-        if limbs and limbs[-1][-1] == parent:
-            limbs[-1].append(link)
-        else:
-            limbs.append([parent, link])
-    return limbs
-
-
-def _arm(made: Design) -> str:
-    """The arm along its path, seen from one side, and the way of its flange."""
-    robot, q = made.request.robot, made.motion[0]
-    chosen = np.linspace(0, len(q) - 1, POSES).astype(int)
-    limbs, carrier = _limbs(made), _flange_link(made)
-    skeletons = []
-    for i in chosen:
-        poses = robot.tree.poses(q[i])
-        joints = np.vstack([np.zeros((1, 3)), poses[:, :3, 3]])
-        for limb in limbs:
-            tip = [_tip(made, poses)] if limb[-1] == carrier else []
-            skeletons.append(np.vstack([joints[np.array(limb) + 1], *tip]))
-    path = np.array([_tip(made, robot.tree.poses(row)) for row in q[:: max(1, len(q) // POINTS)]])
-    everything = np.vstack([*skeletons, path])
-    turn, tilt = VIEW
-    side = np.array([np.cos(turn), np.sin(turn), 0.0])
-    up = np.array([np.sin(tilt) * np.sin(turn), -np.sin(tilt) * np.cos(turn), np.cos(tilt)])
-    flat = everything @ np.array([side, up]).T
-    low, high = flat.min(axis=0), flat.max(axis=0)
-    scale = 0.94 * SIZE / max(float((high - low).max()), 1e-3)
-
-    def line(points: Array, style: str) -> str:
-        at = (points @ np.array([side, up]).T - (low + high) / 2) * scale
-        shown = " ".join(f"{SIZE / 2 + x:.1f},{SIZE / 2 - y:.1f}" for x, y in at)
-        return f'<polyline points="{shown}" fill="none" {style}/>'
-
-    drawn = [
-        line(points, 'stroke="currentColor" stroke-opacity="0.25" stroke-width="2"') for points in skeletons
-    ]
-    drawn.append(line(path, 'stroke="#c2571a" stroke-width="1.5"'))
-    return section(
-        "arm",
-        "The arm along its path",
-        f'<svg viewBox="0 0 {SIZE} {SIZE}" width="100%" style="max-width:40rem" role="img" '
-        f'aria-label="The arm in {POSES} postures along its path, and the way of its flange">{"".join(drawn)}</svg>',
-    )
-
-
-def _flange_link(made: Design) -> int:
-    """The number of the link that the flange is on, else the last."""
-    robot = made.request.robot
-    return len(robot.tree) - 1 if robot.flange is None else robot.links.index(robot.frames[robot.flange][0])
-
-
-def _tip(made: Design, poses: Array) -> Array:
-    robot = made.request.robot
-    if robot.flange is None:
-        return np.asarray(poses[-1, :3, 3])
-    return np.asarray((poses[_flange_link(made)] @ robot.frames[robot.flange][1])[:3, 3])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from heft.identify.errors import HeftError, ProblemError, SolverError
+from heft.identify.errors import HeftError, ProblemError
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.search import Candidate, Progress, explore, polish
 
@@ -88,8 +88,10 @@ def _best(found: dict[int, Candidate], failed: dict[int, str]) -> Candidate:
         return min(proved, key=lambda candidate: candidate.value)
     if failed:
         raise ProblemError(failed[min(failed)])
-    raise SolverError(
-        "no motion that keeps every bound was found in time; give it more (--budget), or more --seconds to move in"
+    left = next((f": {one.left} is left by the best of them" for one in found.values() if one.left), "")
+    raise ProblemError(
+        f"no motion that keeps every bound was found in time{left}; give it more (--budget), or more --seconds to move "
+        "in, or widen what stands in the way"
     )
 
 

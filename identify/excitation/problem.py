@@ -25,6 +25,7 @@ from heft.identify.excitation.sample_constraints import (
     collision_constraints,
     stop_constraints,
     torque_constraints,
+    use_constraints,
 )
 from heft.identify.excitation.sampled_regressor import MotionGradient, RegressorSample, SampledRegressor
 from heft.identify.excitation.scene import Scene
@@ -54,8 +55,11 @@ class FourierProblem:
     extra_m     [m] added to the scene's clearance, for what is between samples
     torque_room share of the torque bounds that may be used, for what is between samples
     balance     of a robot that stands, or None
+    least_use   how far each joint goes at least [rad, m] (n,), or None
     held        joints that stand still, also at an end of their range
     peaks_only  of a constraint's samples only those count where it is largest: with many joints there are thousands
+    density     of the criterion's grid, times the usual
+    use_room    times `least_use` is gone, so that a motion may be made a little smaller
     stop_room   share of half the range by which stops end inside it, for what is between samples
     """
 
@@ -71,12 +75,15 @@ class FourierProblem:
     torque: Array | None = None
     scene: Scene | None = None
     balance: Balance | None = None
+    least_use: Array | None = None
     held: tuple[int, ...] = ()
     peaks_only: bool = False
     p: float = 4.0
     extra_m: float = 0.005
     torque_room: float = 0.99
     stop_room: float = 0.004
+    use_room: float = 1.02
+    density: int = 1
 
     @property
     def size(self) -> int:
@@ -92,7 +99,7 @@ class FourierProblem:
     @property
     def points(self) -> int:
         """Of the grid on which the criterion is evaluated."""
-        return max(POINTS * self.basis.harmonics, 60)
+        return self.density * max(POINTS * self.basis.harmonics, 60)
 
     @cached_property
     def _grid(self) -> tuple[Array, Array, Array]:
@@ -165,7 +172,7 @@ class FourierProblem:
         value, by_F = evaluate(self.criterion, F, self.p, self.scale)
         G = (2.0 / len(q)) * (W @ by_F) * np.tile(weights, len(q))[:, None]
         gradient = self._to_coefficients(sample.pull_back(G))
-        found = self._constraints(sample, q, dq, ddq)
+        found = SampleConstraints.joined([self._constraints(sample, q, dq, ddq), self.uses(q)], q.shape[1])
         return Evaluation(value, gradient, found.value, self._constraint_slopes(found))
 
     def value(self, x: Array) -> float:
@@ -181,6 +188,12 @@ class FourierProblem:
     def constraints_of(self, q: Array, dq: Array, ddq: Array) -> SampleConstraints:
         """The same of any motion (T, n)."""
         return self._constraints(self.regressor.sample(q, dq, ddq, slopes=False), q, dq, ddq)
+
+    def uses(self, q: Array) -> SampleConstraints:
+        """That joints go as far as they have to along a whole motion (T, n); a start may be smaller."""
+        if self.least_use is None:
+            return SampleConstraints.none(q.shape[1])
+        return use_constraints(q, self.use_room * self.least_use, self.limits.axes)
 
     @cached_property
     def _weights(self) -> Array:

@@ -117,6 +117,11 @@ class DesignRequest:
         lower, upper = self.limits.lower.copy(), self.limits.upper.copy()
         for name, (low, high) in self.config.excitation.ranges.items():
             k = self.limits.axes.index(name)
+            if not max(lower[k], low) < min(upper[k], high):
+                raise ProblemError(
+                    f"excitation.ranges.{name}: {low:g} to {high:g} leaves nothing of its limits {lower[k]:g} to "
+                    f"{upper[k]:g}; give a range inside them"
+                )
             lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
         brakes = self.limits.brakes if self.config.excitation.keep_stop else ()
         return replace(self.limits, lower=lower, upper=upper, brakes=brakes)
@@ -127,6 +132,14 @@ class DesignRequest:
         n = len(self.limits.axes)
         first = 0 if self.target == "links" else max(0, n - WRIST)
         return tuple(k for k in range(first, n) if k not in self.held)
+
+    @cached_property
+    def least_use(self) -> Array | None:
+        """How far joints that move have to go at least [rad, m] (n,); None where nobody asks for anything."""
+        asked = self.config.excitation.least_use
+        least = np.array([asked.get(name, 0.0) for name in self.limits.axes])
+        least[[k for k in range(len(least)) if k not in self.moving]] = 0.0
+        return least if least.any() else None
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
@@ -203,6 +216,7 @@ class DesignRequest:
             torque=self.torque_bound,
             scene=self.surroundings if self.config.excitation.collisions else None,
             balance=self.balance,
+            least_use=self.least_use,
             held=self.held,
             peaks_only=self.support is not None,
         )
@@ -232,6 +246,13 @@ class DesignRequest:
                 raise ProblemError(
                     f"{name}: its {which} limit lets it move by {ways[which]:.3g} rad in {self.seconds:g} s, at least "
                     f"{LEAST_USE:g} rad are needed to tell anything; widen this limit, or give it more seconds"
+                )
+            ways["velocity"] *= 2.0  # there and back without a rest
+            which = min(ways, key=ways.__getitem__)
+            if self.least_use is not None and ways[which] < self.least_use[k]:
+                raise ProblemError(
+                    f"{name}: its {which} limit lets it move by at most {ways[which]:.3g} rad in {self.seconds:g} s, "
+                    f"excitation.least_use asks for {self.least_use[k]:g} rad; ask for less, or give it more seconds"
                 )
 
     def _check_support(self, support: Support) -> None:

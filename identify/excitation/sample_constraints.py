@@ -26,6 +26,7 @@ __all__ = [
     "collision_constraints",
     "stop_constraints",
     "torque_constraints",
+    "use_constraints",
 ]
 
 NEARBY = -0.3  # c below this is left out: no step goes that far
@@ -141,10 +142,26 @@ def _stop_slopes(brake: Brake, velocity: Array, joint: Ints) -> Array:
     return slopes
 
 
+def use_constraints(q: Array, least: Array, joints: Sequence[str]) -> SampleConstraints:
+    """1 - way / least for joints that have to go `least` (n,) from their lowest to their highest position; zero: any.
+
+    Each stands twice, at both ends of its way, of which each has to leave the middle: together their slopes are those
+    of the whole.
+    """
+    joint = np.flatnonzero(least > 0.0)
+    way = 1.0 - np.ptp(q[:, joint], axis=0) / least[joint]
+    twice, end = np.repeat(joint, 2), np.tile([-1.0, 1.0], len(joint))
+    at = np.column_stack([q[:, joint].argmax(axis=0), q[:, joint].argmin(axis=0)]).ravel()
+    slopes = np.zeros((3, len(at), q.shape[1]))
+    slopes[0, np.arange(len(at)), twice] = 2.0 * end / least[twice]
+    about = tuple(f"the least use of {joints[int(j)]}" for j in twice)
+    return SampleConstraints(np.repeat(way, 2), at, slopes, about, np.arange(len(at)))
+
+
 def collision_constraints(scene: Scene, q: Array, extra: float = 0.0) -> SampleConstraints:
     """(clearance - distance) / 0.1 m for every pair that is close, and the flange's way out of the workspace."""
     at, pair, distance, slope = scene.near(q, extra + NEARBY_M)
-    wanted = scene.wanted[pair] + extra
+    wanted = scene.wanted[pair] + extra * scene.part[pair]
     slopes = np.zeros((3, len(at), q.shape[1]))
     slopes[0] = -slope / METRE
     names = [f"the distance between {one} and {other}" for one, other in scene.pairs]

@@ -15,7 +15,7 @@ from heft.daq.config.scene import MountingConfig, ObstacleConfig, PlaneConfig, S
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ModelError
 from heft.identify.excitation.bounding import Bounding, link_poses
-from heft.identify.excitation.shapes import kinematic_model, link_shapes, obstacle_shape
+from heft.identify.excitation.shapes import base_shapes, kinematic_model, link_shapes, obstacle_shape
 from heft.identify.robot import Robot
 from heft.identify.robot.regressor.row_layout import Ints
 
@@ -24,8 +24,9 @@ __all__ = ["CLEARANCE", "MOUNTING_PLANE", "Approach", "Scene"]
 CLEARANCE = 0.02  # [m]: tracking errors of 0.01 rad at an arm's length of 1 m, and as much again for shapes
 OWN = 0.5  # of the clearance, between two links: both are where the same joints put them
 MOUNTING_PLANE = "mounting_plane"
-#: Two parts of the arm that meet in so many of the random postures are drawn into each other, or joined closely.
-OFTEN = 0.5
+BASE = "robot_base"  # what the model file draws of a base that stands still
+#: Two parts of the arm that touch in so many of the random postures are drawn into each other, or joined closely.
+OFTEN, TOUCH_M = 0.5, 1e-4
 POSTURES = 100
 
 
@@ -63,12 +64,16 @@ class Scene:
         for link, shape in link_shapes(config, robot):
             self._geometry.addGeometryObject(shape)
             self._parts.append(link)
+        for number, shape in enumerate(base_shapes(config, robot)):
+            shape.name = f"{BASE}.{number}"
+            self._geometry.addGeometryObject(shape)
+            self._parts.append(BASE)
         obstacles = dict(whole.obstacles)
         if mounting.plane and (whole.mounting is not None or not robot.tree.free):
             plane = PlaneConfig(normal=(0.0, 0.0, 1.0), offset=mounting.height)
             obstacles[MOUNTING_PLANE] = ObstacleConfig(plane=plane)
         for name, obstacle in obstacles.items():
-            if name in robot.links:
+            if name in self._parts:
                 raise ModelError(f"scene.obstacles.{name}: a link has this name; call the obstacle otherwise")
             self._geometry.addGeometryObject(obstacle_shape(name, obstacle))
             self._parts.append(name)
@@ -102,7 +107,7 @@ class Scene:
                 if other in parents:
                     if parents[other] == one or parents[one] == other:
                         continue
-                elif other == MOUNTING_PLANE and parents[one] is None:
+                elif other in (BASE, MOUNTING_PLANE) and parents[one] is None:
                     continue  # the base's own neighbour
                 self._geometry.addCollisionPair(pin.CollisionPair(a, b))
 
@@ -118,18 +123,19 @@ class Scene:
         return parents if root is None else {**parents, root: None}
 
     def _leave_out_overlapping(self) -> None:
-        """Links that meet in half of the random postures: their shapes are drawn into each other. Links that are built
+        """Links that touch in half of the random postures: their shapes are drawn into each other. Links that are built
         close to each other keep half of what is usual between them.
 
         wanted   what each pair keeps [m], shape (P,)
+        part     of the clearance that this is, at most 1: room for what is between samples is as much smaller (P,)
         """
         limits, links = self.robot.limits, self.robot.links
         assert limits is not None
         low, high = np.clip(limits.position.T, -np.pi, np.pi)
         q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(low)))
-        enough = 2.0 * OWN * self.clearance
+        enough = max(2.0 * OWN * self.clearance, 2.0 * TOUCH_M)
         found = np.minimum(self.distances(q, enough), enough)
-        often = (found < 0.0).mean(axis=0) > OFTEN
+        often = (found < TOUCH_M).mean(axis=0) > OFTEN
         pairs = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         joined = {
             (self._parts[first], self._parts[second])
@@ -144,14 +150,16 @@ class Scene:
         for name in ("pairs", "_shapes"):
             self.__dict__.pop(name, None)
         kept = found[:, ~gone]
-        own = np.array([second in links for _, second in self.pairs], dtype=bool)
-        usual = 0.5 * np.median(kept, axis=0)
-        self.wanted = np.where(own, np.minimum(OWN * self.clearance, usual), self.clearance)
+        own = np.array([second in links or second == BASE for _, second in self.pairs], dtype=bool)
+        nominal = np.where(own, OWN * self.clearance, self.clearance)
+        self.wanted = np.where(own, np.minimum(nominal, 0.5 * np.median(kept, axis=0)), nominal)
+        self.part = np.where(nominal > 0.0, self.wanted / np.maximum(nominal, np.finfo(float).tiny), 1.0)
 
     def _droppable(self, shape: int) -> bool:
-        """Another link, or a mounting plane that nobody has placed: an arm is not in its own plane half of the time."""
+        """Another link, the base, or a mounting plane that nobody has placed: no arm is in its own half of the time."""
         part = self._parts[shape]
-        return part in self.robot.links or (part == MOUNTING_PLANE and self.config.mounting is None)
+        mine = part in self.robot.links or part == BASE
+        return mine or (part == MOUNTING_PLANE and self.config.mounting is None)
 
     @cached_property
     def pairs(self) -> tuple[tuple[str, str], ...]:

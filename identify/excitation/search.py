@@ -14,6 +14,7 @@ from heft.identify.excitation.criterion import CRITERIA
 from heft.identify.excitation.optimiser import minimise
 from heft.identify.excitation.problem import FINER, FourierProblem
 from heft.identify.excitation.request import DesignRequest
+from heft.identify.excitation.sample_constraints import SampleConstraints
 from heft.identify.excitation.starting import start
 
 __all__ = ["Candidate", "Progress", "explore", "fine_problem", "polish"]
@@ -51,6 +52,7 @@ TELL_S = 1.0
 VIOLATION = 10.0  # weight of what is violated, when explored motions are compared
 TIGHTENINGS = 4
 LEAST_TIGHTENING = 0.002
+MUCH, DENSER = 0.1, 4  # what is left between samples, beyond which these are looked at more closely
 SMALLER, MOST_SHRINKS = 0.97, 64
 
 
@@ -60,6 +62,7 @@ class Candidate:
 
     extra      by how much it violates what it has to keep, on the search's own grid
     finished   nothing more is done with it
+    left       what it violates most, where it is finished and not proved
     """
 
     start: int
@@ -69,6 +72,7 @@ class Candidate:
     iterations: int
     finished: bool = False
     extra: float = 0.0
+    left: str = ""
 
     @property
     def merit(self) -> float:
@@ -161,7 +165,7 @@ def _judged(request: DesignRequest, problem: FourierProblem, x: Array) -> tuple[
 
 def fine_problem(problem: FourierProblem) -> FourierProblem:
     """The same problem without room for what is between samples, to be looked at on a grid that is finer."""
-    return replace(problem, extra_m=0.0, torque_room=1.0, stop_room=0.0)
+    return replace(problem, extra_m=0.0, torque_room=1.0, stop_room=0.0, use_room=1.0)
 
 
 def _largest_size(problem: FourierProblem, x: Array) -> float:
@@ -186,11 +190,22 @@ def _largest_size(problem: FourierProblem, x: Array) -> float:
     return float(np.min(sizes))
 
 
-def _worst_at_samples(problem: FourierProblem, x: Array) -> float:
-    """The largest constraint at a sample of the fine grid; kept where it is not above zero."""
+def _worst(problem: FourierProblem, x: Array) -> tuple[float, str]:
+    """The largest constraint on the fine grid, kept where it is not above zero, and what it is about."""
     z = problem.coefficients(x)
     q, dq, ddq = (B @ z.T for B in problem.basis.at(problem.basis.grid(FINER * problem.points)))
-    return float(fine_problem(problem).constraints_of(q, dq, ddq).value.max(initial=-np.inf))
+    fine = fine_problem(problem)
+    parts = [fine.constraints_of(q, dq, ddq), fine.uses(q)]
+    found = SampleConstraints.joined(parts, q.shape[1])
+    if not len(found.value):
+        return -np.inf, ""
+    k = int(found.value.argmax())
+    return float(found.value[k]), found.about[k]
+
+
+def _worst_at_samples(problem: FourierProblem, x: Array) -> float:
+    """The largest constraint on the fine grid alone."""
+    return _worst(problem, x)[0]
 
 
 def _kept_size(problem: FourierProblem, x: Array) -> float | None:
@@ -213,26 +228,31 @@ def _kept_size(problem: FourierProblem, x: Array) -> float | None:
 def _proved(
     request: DesignRequest, problem: FourierProblem, x: Array, number: int, total: int, until: float
 ) -> Candidate:
-    """Until the fine grid agrees: with more room for what is between samples, and at last by a smaller motion."""
-    worst = _worst_at_samples(problem, x)
+    """Until the fine grid agrees: with more room for what is between samples, or, where a motion passes through
+    something there, with more samples; and at last by a smaller motion."""
+    worst, asked = _worst_at_samples(problem, x), problem
     for _ in range(TIGHTENINGS):
         if worst <= 0.0 or time.monotonic() >= until:
             break
-        excess = max(worst, LEAST_TIGHTENING)
-        problem = replace(
-            problem,
-            extra_m=problem.extra_m + 0.12 * excess,
-            torque_room=problem.torque_room - 1.2 * excess,
-            stop_room=problem.stop_room + 1.2 * excess,
-        )
-        for iterate in minimise(problem, x, 12, 100.0):
+        if worst > MUCH:
+            asked = replace(asked, density=DENSER)
+        else:
+            excess = max(worst, LEAST_TIGHTENING)
+            asked = replace(
+                asked,
+                extra_m=asked.extra_m + 0.12 * excess,
+                torque_room=asked.torque_room - 1.2 * excess,
+                stop_room=asked.stop_room + 1.2 * excess,
+            )
+        for iterate in minimise(asked, x, 12, 100.0):
             x = iterate.x
             total += 1
         worst = _worst_at_samples(problem, x)
     x = x * min(1.0, (1.0 - 1e-9) * _largest_size(problem, x))
     size = _kept_size(problem, x)
     if size is None:
-        return Candidate(number, problem.coefficients(x), np.inf, False, total, True)
+        left = _worst(problem, x)[1]
+        return Candidate(number, problem.coefficients(x), np.inf, False, total, True, left=left)
     x = size * x
     value, _ = _judged(request, problem, x)
     return Candidate(number, problem.coefficients(x), value, True, total, True)

@@ -15,7 +15,7 @@ from heft.identify.robot import Robot
 from heft.identify.robot.model_shapes import model_shapes
 from heft.identify.robot.regressor_check import reference_model
 
-__all__ = ["kinematic_model", "link_shapes", "obstacle_shape"]
+__all__ = ["base_shapes", "kinematic_model", "link_shapes", "obstacle_shape"]
 
 RADIUS = (
     0.05  # [m] of a capsule around a link of which no shape is known: links of arms are about 0.1 m thick
@@ -30,9 +30,9 @@ def kinematic_model(robot: Robot) -> pin.Model:
 def link_shapes(config: RobotConfig | None, robot: Robot) -> list[tuple[str, pin.GeometryObject]]:
     """Each link's shapes, by its name: as its model file has them, else capsules from its joint to the next ones.
 
-    `config` None: there is no file at hand. A mesh counts as its convex hull. Links of a base that does not move are no
-    part of it; a root that moves freely is where the kinematic model's base is, and what is fixed to a link has its
-    shapes.
+    `config` None: there is no file at hand. A mesh counts as its convex hull. What does not move is no part of it
+    (`base_shapes`); a root that moves freely is where the kinematic model's base is, and what is fixed to a link has
+    its shapes.
     """
     found: list[tuple[str, pin.GeometryObject]] = []
     drawn = [] if config is None or config.model is None else _drawn(config.model_file, config.locked)
@@ -48,6 +48,13 @@ def link_shapes(config: RobotConfig | None, robot: Robot) -> list[tuple[str, pin
             shape.name, shape.parentJoint = f"{link}.{number}", joint
             found.append((link, shape))
     return found
+
+
+def base_shapes(config: RobotConfig, robot: Robot) -> list[pin.GeometryObject]:
+    """The shapes that the model file draws of a base that does not move, and of what else stands still in it."""
+    if config.model is None or robot.tree.free:
+        return []
+    return [shape for shape in _drawn(config.model_file, config.locked) if shape.parentJoint == 0]
 
 
 def obstacle_shape(name: str, obstacle: ObstacleConfig) -> pin.GeometryObject:

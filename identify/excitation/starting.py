@@ -10,6 +10,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
 from heft.identify.excitation.problem import FourierProblem
 from heft.identify.excitation.request import DesignRequest
+from heft.identify.excitation.sample_constraints import collision_constraints
 
 __all__ = ["first_motion", "free_postures", "posture", "start"]
 
@@ -18,6 +19,8 @@ ROOM = 1.5  # times the clearance: a posture needs some to move in
 INNER = 0.8  # of the range: the motion needs room on both sides
 DRAWS, FEW = 12, 4  # random motions: of all joints, of some
 STILL_POSTURES = 5  # that are compared where joints stand still, besides the middle
+#: Where fewer postures are free, so many others are moved out of what is in the way, by so many steps.
+FEW_FREE, EASED, EASING, DAMPING = 10, 40, 40, 0.1
 SMALLER = 0.75
 SHRINKS = 24
 USE = 0.9  # of the linear limits
@@ -78,6 +81,12 @@ def _free_ones(request: DesignRequest, rng: np.random.Generator) -> Array:
     candidates = np.clip(np.vstack([middle[None], draws]), limits.lower, limits.upper)
     found = _problems(request, candidates)
     free = [k for k, problems in enumerate(found) if not problems]
+    if len(free) < FEW_FREE and request.config.excitation.collisions:
+        wrong = sorted((k for k in range(len(found)) if found[k]), key=lambda k: found[k][0][0])
+        eased = _eased(request, candidates[wrong[:EASED]])
+        out = [k for k, problems in enumerate(_problems(request, eased)) if not problems]
+        if free or out:
+            return np.vstack([candidates[free], eased[out]])
     if not free:
         best = min(found, key=lambda problems: problems[0][0])
         often = Counter(problems[0][1].split(":")[0] for problems in found).most_common(1)[0]
@@ -86,6 +95,22 @@ def _free_ones(request: DesignRequest, rng: np.random.Generator) -> Array:
             f"of them; {often[0]} is the worst of it in {often[1]}; {_remedy(best[0][1])}"
         )
     return candidates[free]
+
+
+def _eased(request: DesignRequest, q: Array) -> Array:
+    """Postures q (k, n), moved out of what they are in and into the workspace by damped Gauss-Newton steps."""
+    limits, scene = request.bounds, request.surroundings
+    moves = np.ones(len(limits.axes))
+    moves[list(request.held)] = 0.0
+    for _ in range(EASING):
+        left = collision_constraints(scene, q, (ROOM - 1.0) * scene.clearance)
+        q = q.copy()
+        for i in np.unique(left.sample[left.value > 0.0]):
+            own = (left.sample == i) & (left.value > 0.0)
+            J, c = left.slopes[0, own] * moves, left.value[own]
+            q[i] -= J.T @ np.linalg.solve(J @ J.T + DAMPING * np.eye(len(c)), c)
+        q = np.clip(q, limits.lower, limits.upper)
+    return q
 
 
 def _remedy(problem: str) -> str:
@@ -97,7 +122,7 @@ def _remedy(problem: str) -> str:
     if problem.startswith("centre of pressure"):
         return "give a --posture that stands better, or a smaller excitation.balance_margin"
     plane = "say where the mounting plane is (scene.mounting.height)"
-    return f"take the obstacle away, {plane}, or widen the joints' limits"
+    return f"take the obstacle away, {plane}, keep less `scene.clearance`, or widen the joints' limits"
 
 
 def free_postures(request: DesignRequest, rng: np.random.Generator, count: int) -> Array:

@@ -57,7 +57,8 @@ def recorded(robot: Robot, truth: np.ndarray, each_s: float) -> Dataset:
     t, q, dq, ddq = postures(robot, each_s, int(10 * each_s))
     rng = np.random.default_rng(int(100 * each_s))
     felt = robot.measuring(("thigh",))
-    parameters = np.append(truth, np.array([1.0, -0.5, 0.8, 0.05, 0.02, -0.04]))  # and the sensor's bias
+    bias = np.array([1.0, -0.5, 0.8, 0.05, 0.02, -0.04])
+    parameters = np.append(truth, np.stack([bias, np.zeros(6)], axis=1))  # the sensor's, and no drift of it
     wrench = felt.regressor.torque(q, dq, ddq, parameters)[:, -6:]
     wrench += rng.normal(size=wrench.shape) * np.array([0.1] * 3 + [0.005] * 3)
     return Dataset.from_arrays(t, q + 5e-6 * rng.normal(size=q.shape), wrenches={"thigh": wrench})

@@ -271,16 +271,23 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
 
     async def _await_late_answers(self, give_up_ns: int) -> None:
         """Let answers come in that are there already; where none has been missing lately, wait for the last ones."""
-        for _ in range(_TURNS):
-            if not self._assembler.missing:
-                return
-            await self.clock.sleep_until(0)  # one turn of the loop
-        while (
-            self._assembler.missing and self._complete_cycles >= _STEADY and self.clock.now_ns() < give_up_ns
-        ):
+        await self._let_in(lambda: bool(self._assembler.missing))
+        while self._assembler.missing and self._steady and self.clock.now_ns() < give_up_ns:
             await self.clock.sleep_until(self.clock.now_ns() + self._period_ns // 16)
         if self._assembler.missing:
             self._complete_cycles = 0  # they are not waited for again
+
+    async def _let_in(self, waiting: Callable[[], bool]) -> None:
+        """Give what has been received already, while this host was busy, the time to be read."""
+        for _ in range(_TURNS):
+            if not waiting():
+                return
+            await self.clock.sleep_until(0)  # one turn of the loop
+
+    @property
+    def _steady(self) -> bool:
+        """Whether every answer has come lately."""
+        return self._complete_cycles >= _STEADY
 
     def _on_cycle_end(self, missing: int) -> None:
         """A cycle is over; bits of `missing` are frames that did not come, frame f being one of axis f % n."""

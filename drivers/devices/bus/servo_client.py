@@ -46,9 +46,13 @@ class ServoClient:
         self._parser = parser
         self._request = request
         self._answer_s = answer_s
+        self._quiet_s = (
+            answer_s  # at first somebody may still be answering what was asked before this program came
+        )
 
     async def read(self, servo: int, address: int, count: int) -> bytes:
         """`count` bytes from `address` on; TimeoutError without an answer, ProtocolError where it is refused."""
+        refusal: ProtocolError | None = None
         for _ in range(_ATTEMPTS):
             await self._drain()
             await self.line.send(self._request(servo, address, count))
@@ -58,13 +62,14 @@ class ServoClient:
                         answer = await self._answer(servo)
                 except TimeoutError:
                     continue
-                if len(answer.data) != count:
-                    raise ProtocolError(
-                        f"{count} bytes from register {address} on were asked for, {len(answer.data)} came, with "
-                        f"error {answer.error:#04x}; does this model have these registers?"
-                    )
-                return answer.data
-        raise TimeoutError
+                if len(answer.data) == count:
+                    return answer.data
+                refusal = ProtocolError(
+                    f"{count} bytes from register {address} on were asked for, {len(answer.data)} came, with "
+                    f"error {answer.error:#04x}; does this model have these registers?"
+                )
+                break
+        raise refusal or TimeoutError
 
     async def write(self, packet: bytes) -> None:
         """Send what nobody answers, and wait until it is stored."""
@@ -80,9 +85,10 @@ class ServoClient:
 
     async def _drain(self) -> None:
         """Forget what has arrived: it answers to what was asked before."""
+        quiet_s, self._quiet_s = self._quiet_s, 0.0
         while True:
             try:
-                async with asyncio.timeout(0.0):
+                async with asyncio.timeout(quiet_s):
                     await self.line.receive()
             except TimeoutError:
                 return

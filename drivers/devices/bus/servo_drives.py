@@ -34,6 +34,10 @@ _SWITCH_S = 2.0  # in which servos say that they are on, or off
 _BITS_PER_BYTE = 10  # 8N1
 _FULL = 0.8  # of a cycle that the line may be busy
 _TURNAROUND_NS = 3_000_000  # that an adapter and this host may take besides
+#: The same where every answer has come lately and now none at all: a host that is late, and no servo.
+_PATIENCE_NS = 30_000_000
+#: How late a cycle may begin: an exchange takes less than a period, so that the line makes up for it, row by row.
+_LATENESS_NS = 60_000_000
 
 
 class ServoAxisOptions(AxisOptions):
@@ -108,11 +112,14 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
         self._orders: list[bytes] = []  # packets that nobody answers, one in front of every cycle's goals
         self._sending = self._arming = False
         self._waiting: set[int] = set()  # axes that have not answered the last request
-        self._answered = asyncio.Event()
+        self._answer_ns = 0  # of line time, for each of them
+        self._heard = asyncio.Event()
         self._quiet_ns = 0  # when the line is quiet at the latest, even if somebody does not answer
         self._delay_ns = 0  # longest Return Delay Time
+        self._begun_ns = 0  # when the last cycle began
         self._lowest, self._highest = np.full(n, -np.inf), np.full(n, np.inf)  # goals that are obeyed [count]
         super().__init__(name, options, context, axes)
+        self._lateness_ns = _LATENESS_NS
 
     # -- what drivers add ---------------------------------------------------------------------------------------------
 
@@ -238,12 +245,15 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
                 f"delays), bound {_FULL * self._period_ns * 1e-6:.2f} ms, {_FULL:.0%} of a cycle at "
                 f"{self.options.rate_hz:g} Hz; raise the baud rate, set return_delay_us to 0, or lower rate_hz",
             )
-        self._lateness_ns = max(self._period_ns // 2, round(_FULL * self._period_ns) - busy_ns)
 
     # -- the cycle ----------------------------------------------------------------------------------------------------
 
     async def _exchange(self, due_ns: int) -> None:
         await self._answers()  # nobody talks while others may
+        if (
+            not self._steady
+        ):  # what was not answered may be so yet: no hurry, or that were taken for this one's answer
+            await self.clock.sleep_until(self._begun_ns + self._period_ns)
         reference = self._follow(due_ns)
         packets = b""
         if self._orders:
@@ -254,13 +264,13 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
             packets += self._goals([int(count) for count in counts])
         first, *others = self._requests()
         packets += first.packet
-        now_ns = self.clock.now_ns()
+        self._begun_ns = now_ns = self.clock.now_ns()
         sampled_ns = now_ns + self._line_ns(len(packets))
         number = self._cycles.begin(now_ns, sampled_ns=sampled_ns)
         self._played.add(number, reference.tolist(), sampled_ns)
         self._ask(first, len(packets))
         await self._link.send(packets)
-        give_up_ns = due_ns + round(_FULL * self._period_ns)
+        give_up_ns = now_ns + round(_FULL * self._period_ns)
         for request in others:
             await self._answers()
             if self.clock.now_ns() > give_up_ns and not self._arming:
@@ -268,21 +278,31 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
             self._ask(request, len(request.packet))
             await self._link.send(request.packet)
 
+    async def _await_late_answers(self, give_up_ns: int) -> None:
+        """An exchange waits by itself."""
+
     def _ask(self, request: Request, sent_bytes: int) -> None:
         """The line belongs to these servos, until they have answered or cannot any more."""
         self._waiting = set(request.axes)
-        self._answered.clear()
-        n, turnaround_ns = len(request.axes), min(_TURNAROUND_NS, self._period_ns // 2)
-        line_ns = self._line_ns(sent_bytes + n * request.answer_bytes)
-        self._quiet_ns = self.clock.now_ns() + line_ns + n * self._delay_ns + turnaround_ns
+        self._heard.clear()
+        self._answer_ns = self._line_ns(request.answer_bytes) + self._delay_ns
+        self._quiet_ns = self._silent_from(self.clock.now_ns() + self._line_ns(sent_bytes))
+        if self._steady:
+            self._quiet_ns += _PATIENCE_NS
+
+    def _silent_from(self, since_ns: int) -> int:
+        """When servos that have not answered will not any more, with the line theirs since then [ns]."""
+        turnaround_ns = self._period_ns if self._steady else min(_TURNAROUND_NS, self._period_ns // 2)
+        return since_ns + len(self._waiting) * self._answer_ns + turnaround_ns
 
     async def _answers(self) -> None:
         """Wait for the answers to the last request, for as long as the line may take."""
-        if self._waiting:
-            patience_s = max(0.0, (self._quiet_ns - self.clock.now_ns()) * 1e-9)
+        while self._waiting and (left_ns := self._quiet_ns - self.clock.now_ns()) > 0:
             with suppress(TimeoutError):
-                async with asyncio.timeout(patience_s):
-                    await self._answered.wait()
+                async with asyncio.timeout(left_ns * 1e-9):
+                    await self._heard.wait()
+            self._heard.clear()
+        await self._let_in(lambda: bool(self._waiting))
 
     def _on_received(self, item: Chunk) -> None:
         refused = self._parser.refused
@@ -297,8 +317,8 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
             else:
                 self._judge(axis)
             self._waiting.discard(axis)
-            if not self._waiting:
-                self._answered.set()
+            self._quiet_ns = self._silent_from(item.host_ns)
+            self._heard.set()
         self.counters.corrupt += self._parser.refused - refused
 
     def _judge(self, axis: int) -> None:

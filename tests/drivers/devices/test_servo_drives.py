@@ -183,6 +183,31 @@ async def test_a_failed_servo_is_named_and_the_other_one_stops(
         assert not stand.on.any()
 
 
+async def test_a_host_that_stalls_for_a_moment_makes_up_for_its_cycles(
+    name: str, steady_clock: Callable[[], RealClock]
+) -> None:
+    """Two and a half cycles late, three times in a motion: all rows are there, and the arm is not told to hurry."""
+    async with bench(name, steady_clock()) as stand:
+        await stand.arm.arm()
+        await stand.until(lambda: stand.arm._steady)
+        lost = stand.arm.counters.lost
+        await stand.send(2.0, 0.4)
+        for _ in range(3):
+            await stand.sleep(0.45)
+            await stand.until(lambda: not stand.arm._waiting)  # the servos are not late
+            stand.clock._steady_ns += 50_000_000  # type: ignore[attr-defined]
+        await stand.until(lambda: stand.arm._follower.at_rest)
+        await stand.sleep(0.1)
+        assert (stand.arm.counters.lost - lost, stand.arm.counters.skipped) == (0, 0)
+    played, times = stand.si("played"), np.concatenate([b.host_ns for b in stand.blocks["arm.played"]]) * 1e-9
+    assert np.ptp(played[:, 0]) == pytest.approx(0.4, abs=0.02)
+    ways = np.abs(played[None, :, 0] - played[:, None, 0])
+    most = (
+        0.4 * np.pi / 4.0 * (np.abs(times[None] - times[:, None]) + 0.01)
+    )  # half a period early at the most
+    assert (ways <= 1.1 * most + 2e-3).all()
+
+
 async def test_a_servo_that_has_lost_its_line_is_named(
     name: str, steady_clock: Callable[[], RealClock]
 ) -> None:

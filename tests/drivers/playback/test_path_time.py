@@ -78,3 +78,12 @@ def test_commands_in_a_bunch_do_not_add_up() -> None:
     reached = path.now_ns
     path.advance(20 * PERIOD_NS, 10 * PERIOD_NS + 100_000, v, a, stopping=False)
     assert path.now_ns - reached == pytest.approx(PERIOD_NS // 2 + 100_000, rel=0.11)
+
+
+def test_of_cycles_in_close_order_only_the_first_is_early() -> None:
+    """Ten cycles, told in half the time: the path goes on by that time, and half a period."""
+    path = PathTime(PERIOD_NS, 1, LIMIT, ACCELERATION, 0)
+    v, a = np.array([2.0]), np.array([0.0])
+    for k in range(1, 11):
+        path.advance(k * PERIOD_NS, 20 * PERIOD_NS + k * PERIOD_NS // 2, v, a, stopping=False)
+    assert path.now_ns <= 6.5 * PERIOD_NS

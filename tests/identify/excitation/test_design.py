@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from heft.daq.config.robot import RobotConfig
 from heft.daq.config.scene import ObstacleConfig, SceneConfig
 from heft.daq.trajectory.checks import check_motion
+from heft.daq.trajectory.wrist import wrist_excitation
 from heft.identify.errors import ProblemError
+from heft.identify.excitation.arm_path import arm_section
 from heft.identify.excitation.chain import design_chain
-from heft.identify.excitation.design import Design, conditioning, design
+from heft.identify.excitation.design import Design, conditioning, design, telling
 from heft.identify.excitation.design_text import design_text
 from heft.identify.excitation.page import design_page
+from heft.identify.excitation.starting import posture
 from heft.identify.robot.base import base_parameters
 
 from .conftest import request_for
@@ -61,6 +66,22 @@ def test_the_page_needs_nothing_else(made: Design) -> None:
     assert "Expected standard deviations" in page
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
+    assert page.count('class="bone"') == 24
+    assert 'class="floor"' not in page  # it lies in the plane z = 0 half of the time
+
+
+def test_obstacles_stand_in_the_drawing(ddarm: RobotConfig, made: Design) -> None:
+    solids = {
+        "crate": {"box": (0.2, 0.3, 0.4)},
+        "ball": {"sphere": 0.1},
+        "post": {"cylinder": {"radius": 0.1, "length": 1.0}},
+        "wall": {"plane": {"normal": (-2.0, 0.0, 0.0), "offset": -4.0}},
+    }
+    around = {name: ObstacleConfig.model_validate(solid) for name, solid in solids.items()}
+    scene = ddarm.scene.extended(SceneConfig(obstacles=around))
+    drawn = arm_section(replace(made, request=replace(made.request, scene=scene)))
+    assert "dashed: crate, ball, post, wall" in drawn
+    assert drawn.count('class="prior"') == (2 + 5) + 3 + (2 + 5) + 1
 
 
 def test_the_file_is_read_and_played(made: Design, tmp_path) -> None:
@@ -110,6 +131,37 @@ def test_limits_too_tight_are_named(ddarm: RobotConfig) -> None:
         design(request_for(tight))
 
 
+def test_a_joint_goes_as_far_as_it_has_to(ddarm: RobotConfig) -> None:
+    least = {"joint1": 1.0, "joint3": 4.4}
+    asked = ddarm.excitation.model_copy(update={"least_use": least})
+    config = ddarm.model_copy(update={"excitation": asked})
+    made = design(request_for(config, seconds=6.0, harmonics=3))
+    assert made.limits_ok
+    way = dict(zip(made.request.limits.axes, np.ptp(made.motion[0], axis=0), strict=True))
+    assert all(way[name] >= value for name, value in least.items())
+    with pytest.raises(ProblemError, match=r"joint1: its .* limit lets it move by at most .* asks for 1 rad"):
+        design(request_for(config, seconds=0.7))
+
+
+def test_a_range_outside_the_limits_is_named(ddarm: RobotConfig) -> None:
+    beyond = ddarm.excitation.model_copy(update={"ranges": {"joint2": (7.0, 8.0)}})
+    with pytest.raises(
+        ProblemError, match=r"excitation\.ranges\.joint2: 7 to 8 leaves nothing of its limits"
+    ):
+        design(request_for(ddarm.model_copy(update={"excitation": beyond})))
+
+
+def test_a_payload_is_told_twice_as_well_as_by_the_wrist_motion(panda: RobotConfig) -> None:
+    """From the same posture in the same time; its weight is told by gravity, whatever the wrist does."""
+    request = request_for(panda, target="payload", seconds=5.0)
+    made = design(request)
+    usual = wrist_excitation(request.limits, made.motion[0][0], rate_hz=200.0, seconds=5.0)
+    window = usual.window(0, len(usual))
+    told = telling(request, (window.position, window.velocity, window.acceleration))
+    assert made.limits_ok
+    assert np.median(told.std / made.telling.std) > 2.0
+
+
 def test_torque_of_one_newton_metre_is_named(panda: RobotConfig) -> None:
     weak = {name: joint.model_copy(update={"torque": 1.0}) for name, joint in panda.joints.items()}
     with pytest.raises(ProblemError, match=r"torque of joint\d: .* N m to stand still, its limit is 1 N m"):
@@ -120,6 +172,17 @@ def test_an_obstacle_around_the_arm_is_named(panda: RobotConfig) -> None:
     shell = SceneConfig(obstacles={"shell": ObstacleConfig(sphere=2.0)})
     with pytest.raises(ProblemError, match=r"link\d and shell: -\d.* m apart, 0\.02 m are kept"):
         design(request_for(panda, shell))
+
+
+def test_a_posture_is_found_in_a_small_workspace(panda: RobotConfig) -> None:
+    """No random posture has the flange in a box of 10 cm; those nearby are moved into it."""
+    low, high = np.array([0.4, 0.1, 0.4]), np.array([0.5, 0.2, 0.5])
+    request = request_for(panda, SceneConfig(workspace=(tuple(low), tuple(high))))
+    found = np.array([posture(request, np.random.default_rng(k), k) for k in range(4)])
+    points, _ = request.surroundings.flange(found)
+    assert np.all((points > low) & (points < high))
+    assert np.all(request.surroundings.distances(found) > request.surroundings.wanted)
+    assert len(np.unique(found, axis=0)) > 1
 
 
 def test_a_posture_in_collision_is_named(panda: RobotConfig) -> None:

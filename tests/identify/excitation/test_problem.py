@@ -47,6 +47,19 @@ def test_the_slopes_of_constraints_are_theirs(problem: FourierProblem, x: np.nda
     assert np.quantile(error, 0.95) < 1e-3 * np.abs(slopes).max()
 
 
+def test_the_slopes_of_a_joints_use_are_those_of_its_way(problem: FourierProblem, x: np.ndarray) -> None:
+    asked = replace(problem, scene=None, torque=None, least_use=np.array([0.0, 2.0, 0, 0, 0, 1.5, 0]))
+    way, h = np.random.default_rng(3).standard_normal(len(x)), 1e-6
+    here, there = asked.evaluate(x), asked.evaluate(x + h * way)
+    assert (
+        asked.uses(asked.motion(x)[0]).about
+        == ("the least use of joint2",) * 2 + ("the least use of joint6",) * 2
+    )
+    slopes = (there.constraints[-4:] - here.constraints[-4:]).reshape(2, 2).sum(axis=1) / h
+    assert (here.slopes[-4:] @ way).reshape(2, 2).sum(axis=1) == pytest.approx(slopes, rel=1e-4)
+    assert here.constraints[-4] == pytest.approx(1 - np.ptp(asked.motion(x)[0][:, 1]) / (1.02 * 2.0))
+
+
 def test_linear_limits_are_those_of_the_motion(problem: FourierProblem, x: np.ndarray) -> None:
     x = x / (problem.matrix @ x).max()
     q, dq, ddq = problem.series(x).at(np.linspace(0.0, 20.0, 4001))

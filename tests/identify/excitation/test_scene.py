@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
-from heft.daq.config.robot import RobotConfig
+from heft.daq.config.robot import RobotConfig, load_robot
 from heft.daq.config.scene import MountingConfig, ObstacleConfig, PlaneConfig, SceneConfig
 from heft.daq.errors import CheckError
 from heft.daq.trajectory.trajectory import Trajectory
@@ -143,3 +144,41 @@ def test_a_way_is_found_around_a_wall(panda: RobotConfig, robot: Robot) -> None:
 def test_an_obstacle_may_not_be_called_like_a_link(panda: RobotConfig, robot: Robot) -> None:
     with pytest.raises(ModelError, match=r"obstacles\.link3: a link has this name"):
         scene(panda, robot, obstacles={"link3": ObstacleConfig(sphere=0.1)})
+
+
+POST = """<mujoco><compiler angle="radian"/><worldbody>
+<geom type="box" size="0.1 0.1 0.2" pos="0.5 0 0.2"/>
+<body name="one"><joint name="j1" axis="0 0 1" range="-2 2"/><geom type="capsule" size="0.05" fromto="0 0 0 0 0 0.3"/>
+<body name="two" pos="0 0 0.3"><joint name="j2" axis="0 1 0" range="-2 2"/>
+<geom type="capsule" size="0.04" fromto="0 0 0 0 0 0.5"/></body></body></worldbody></mujoco>"""
+#: Nothing is drawn: capsules of 5 cm around links, of which every second two touch wherever the joints are.
+SHORT = """<robot name="short">
+<link name="base"/><link name="l1"/><link name="l2"/><link name="l3"/>
+<joint name="j1" type="revolute"><parent link="base"/><child link="l1"/><axis xyz="0 0 1"/>
+<limit lower="-2" upper="2" effort="9" velocity="2"/></joint>
+<joint name="j2" type="revolute"><parent link="l1"/><child link="l2"/><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
+<limit lower="-1.5" upper="1.5" effort="9" velocity="2"/></joint>
+<joint name="j3" type="revolute"><parent link="l2"/><child link="l3"/><origin xyz="0 0 0.1"/><axis xyz="0 1 0"/>
+<limit lower="-1.5" upper="1.5" effort="9" velocity="2"/></joint></robot>"""
+
+
+def _written(folder: Path, model: str, text: str, joints: int) -> Scene:
+    (folder / model).write_text(text, encoding="utf-8")
+    limits = "{position: [-1.5, 1.5], velocity: 2.0, acceleration: 8.0, torque: 9.0}"
+    rows = "".join(f"  j{k + 1}: {limits}\n" for k in range(joints))
+    path = folder / "arm.yaml"
+    path.write_text(f"name: arm\nmodel: {model}\njoints:\n{rows}", encoding="utf-8")
+    config = load_robot(path)
+    return Scene(config, Robot.from_config(config))
+
+
+def test_what_the_file_draws_of_the_base_stands_in_the_way(tmp_path: Path) -> None:
+    among = _written(tmp_path, "post.xml", POST, 2)
+    assert among.pairs == (("two", "robot_base"), ("two", "mounting_plane"))
+    over = among.distances(np.array([[0.0, 1.3], [1.5, 1.3]]))[:, 0]
+    assert over[0] < 0.0 < over[1]
+
+
+def test_links_that_always_touch_are_one(tmp_path: Path) -> None:
+    among = _written(tmp_path, "short.urdf", SHORT, 3)
+    assert ("l1", "l3") not in among.pairs
