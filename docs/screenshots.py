@@ -1,6 +1,7 @@
 """Takes the pictures of the service's page: `python docs/screenshots.py` writes docs/images/service-*.png.
 
 A service on the simulated WAM weighs what it picks up, then runs an excitation session, and Chromium looks at its page.
+The weighing runs at half speed, so that a busy host takes the same pictures.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
 IMAGES = Path(__file__).parent / "images"
@@ -27,6 +28,7 @@ RIG = "configs/rigs/sim_wam7.yaml"
 #: Without a graphics processor edges are smoothed by drawing them twice as large.
 SCALE = 2
 COLOURS = 256
+PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,15 @@ class Picture:
     ready: str
 
 
-#: While something is weighed, and while the arm is identified.
-WEIGHING = "heft.state.payloads.at(-1)?.recognition?.name && heft.state.payloads.at(-1).state === 'carried'"
-IDENTIFYING = "document.querySelectorAll('#known .bar').length > 20 && heft.state.progress.seconds_done > 22"
+#: While something is weighed, and all of it is known; and while the arm is identified.
+WEIGHING = (
+    "(() => { const one = heft.state.payloads.at(-1); return one?.state === 'carried' && one.recognition?.name "
+    "&& one.principal?.measured.every(Boolean) && !one.std.com.includes(null); })()"
+)
+IDENTIFYING = "document.querySelectorAll('#known .bar').length > 20 && heft.state.progress.seconds_done > 23"
 PICTURES = {
     "/api/payload": (
-        {"session": "pick_and_weigh.yaml"},
+        {"session": "pick_and_weigh.yaml", "speed": 0.5},
         (
             Picture("service", 1280, 1000, "light", WEIGHING),
             Picture("service-phone", 390, 844, "dark", WEIGHING),
@@ -78,30 +83,36 @@ def _take_all(url: str) -> None:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox"])
         for path, (request, pictures) in PICTURES.items():
+            pages = [_opened(browser, url, picture) for picture in pictures]
             number = _ask(url + path, request)["number"]
-            for picture in pictures:
-                _take(browser, url, picture)
+            for page, picture in zip(pages, pictures, strict=True):
+                _take(page, picture)
             _ask(f"{url}/api/stop", {})
             while _ask(f"{url}/api/jobs/{number}")["outcome"] is None:
                 time.sleep(0.2)
         browser.close()
 
 
-def _take(browser: Browser, url: str, picture: Picture) -> None:
+def _opened(browser: Browser, url: str, picture: Picture) -> Page:
     page = browser.new_page(
         viewport={"width": picture.width, "height": picture.height},
         device_scale_factor=SCALE,
         color_scheme="dark" if picture.scheme == "dark" else "light",
     )
     page.goto(url)
+    return page
+
+
+def _take(page: Page, picture: Picture) -> None:
+    end = time.monotonic() + PATIENCE_S
     while not page.evaluate(picture.ready):  # the page's policy forbids that a script waits there
+        if time.monotonic() > end:
+            raise TimeoutError(f"{picture.name}: not {picture.ready}")
         page.wait_for_timeout(200)
-    page.wait_for_timeout(4000)
     taken = Image.open(BytesIO(page.screenshot()))
     small = taken.convert("RGB").resize((picture.width, picture.height), Image.Resampling.LANCZOS)
-    small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        IMAGES / f"{picture.name}.png", optimize=True
-    )
+    few = small.quantize(COLOURS, Image.Quantize.MEDIANCUT, kmeans=2, dither=Image.Dither.NONE)
+    few.save(IMAGES / f"{picture.name}.png", optimize=True)
     page.close()
 
 

@@ -246,12 +246,14 @@ export class Arm {
     this.drawn += 1;
   }
 
-  // The homogeneous box with the payload's mass and principal moments: side^2 = 6 (I2 + I3 - I1) / m.
+  // The homogeneous box with the payload's mass and principal moments: side^2 = 6 (I2 + I3 - I1) / m; as far as they are
+  // known: before the wrist has turned, neither the box nor its centre is.
   #paintPayload(poses, put, colour) {
-    const { mass, com, principal } = this.payload, { joint, place } = this.scene.flange;
+    const { mass, com, std, principal } = this.payload, { joint, place } = this.scene.flange;
+    if (std.com.includes(null)) return;
     const flange = times(poses[joint], fromRows(place)), held = times(flange, shifted(...com));
     put(this.ball, [times(held, scaled(0.012, 0.012, 0.012))], [colour("--bad")]);
-    if (!principal) return;
+    if (!principal?.measured.every(Boolean)) return;
     const I = principal.moments, total = I[0] + I[1] + I[2];
     const sides = I.map((value) => Math.min(Math.sqrt(Math.max(6 * (total - 2 * value) / mass, 1e-4)), 0.6));
     const R = principal.axes; // columns are the axes

@@ -172,13 +172,14 @@ function onPayloads(payloads) {
   const now = shown.at(-1);
   if (!now) { $("hand").replaceChildren(element("p", { class: "empty" }, payloads.length ? "Closed on nothing yet." : "Nothing has been weighed yet.")); return; }
   const [mass, error] = withInterval(now.mass, now.std.mass);
-  const centre = now.com.map((v, i) => withInterval(v, now.std.com[i], 1e3).join(" ")).join(",  ");
+  const known = now.std.com.some((std) => std !== null);
+  const centre = known ? `centre of mass  ${now.com.map((v, i) => withInterval(v, now.std.com[i], 1e3).join(" ").trim()).join(",  ")} mm` : "centre of mass: not known before the wrist has turned";
   const found = now.recognition, name = (found ? found.name ?? (found.verdict === "ambiguous" ? found.candidates.map((c) => c.name).join(" or ") : found.verdict) : "").replaceAll("_", " ");
   const held = { carried: "held now", released: "released", dropped: "dropped", slipped: "slipped", unfinished: "held at the end" }[now.state] ?? now.state;
   $("hand").replaceChildren(
     element("p", { class: "mass", "data-mass": now.mass }, element("b", {}, mass), element("span", {}, `kg ${error}`)),
     element("p", { class: "called" }, name || "unknown object", element("em", {}, `  pick-up ${now.number}, ${held}${found?.name ? `, ${Math.round(100 * found.candidates[0].probability)} %` : ""}`)),
-    element("p", { class: "centre" }, `centre of mass  ${centre} mm`),
+    element("p", { class: "centre" }, centre),
     element("p", { class: "controllers", tabindex: "0" }, now.controllers?.ur ?? now.controllers?.kuka ?? ""),
     element("ul", { class: "others" }, ...shown.slice(0, -1).reverse().slice(0, 6).map((one) => element("li", {}, `${one.number}: ${withInterval(one.mass, one.std.mass).join(" ")} kg ${(one.recognition?.name ?? "").replaceAll("_", " ")}`))));
 }
