@@ -84,6 +84,12 @@ def browsers_seconds() -> float:
     return spent
 
 
+def host_seconds() -> float:
+    """Processor time of everything on this host so far [s]."""
+    spent = psutil.cpu_times()
+    return float(sum(spent[:8]) - spent.idle - getattr(spent, "iowait", 0.0))
+
+
 def plant_share(seconds: float) -> float:
     """Processor time per second of the plant alone: the simulated world stepped as its drivers step it."""
     code = "\n".join(
@@ -146,12 +152,14 @@ def main() -> int:
         stack.callback(stalled_page(url).close)
         number = ask(url, "/api/run", {"session": "wam7_excitation.yaml", "identify": False})["number"]
         begin, before, drawing = time.monotonic(), cost.seconds(), browsers_seconds()
+        everything = host_seconds()
         time.sleep(10)
         pages[2].close()  # killed while it is sent to
         outcome = wait(url, number)
         wall = time.monotonic() - begin
         used = [(after - was) / wall for after, was in zip(cost.seconds(), before, strict=True)]
         drawing = (browsers_seconds() - drawing) / wall
+        others = (host_seconds() - everything) / wall - drawing - sum(used)
         delays = sorted(opened[0].evaluate("heft.delays"))
         plant = plant_share(20)
         total = sum(used) - plant
@@ -163,6 +171,7 @@ def main() -> int:
         lines.append(("page's process, of a core", f"{used[1]:.2f}", None))
         lines.append(("service without plant", f"{total:.2f} (bound {CPU_BOUND})", total < CPU_BOUND))
         lines.append(("browsers that draw, of a core", f"{drawing:.2f}", None))
+        lines.append(("others on this host, of a core", f"{others:.2f}", None))
         if delays:
             p95 = delays[int(0.95 * len(delays))]
             bound = f"(bound {LATENCY_BOUND_MS:g} ms; median {delays[len(delays) // 2]:.0f})"
@@ -178,7 +187,7 @@ def main() -> int:
         if arguments.sessions:
             lines += in_a_row(url, cost, arguments.sessions)
     for name, value, ok in lines:
-        print(f"{name:<28} {value:<50} {'' if ok is None else 'ok' if ok else 'BROKEN'}")
+        print(f"{name:<31} {value:<50} {'' if ok is None else 'ok' if ok else 'BROKEN'}")
     return 0 if all(ok is not False for _, _, ok in lines) else 1
 
 

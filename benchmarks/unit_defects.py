@@ -28,6 +28,14 @@ def _degree_one(log: Log, robot: Robot, s: int, rng: np.random.Generator) -> Cas
     return column(log, "q", 3, lambda x: x * 180 / np.pi), robot
 
 
+@defect("positions that start anew after a turn", "angle_wrap", curable=True)
+def _anew(log: Log, robot: Robot, s: int, rng: np.random.Generator) -> Case:
+    joints = np.argsort(np.ptp(log.tables["q"].values, axis=0))[::-1][: (1, 3, log.n)[s]]
+    for j in joints:
+        log = column(log, "q", int(j), lambda x: (x - np.median(x)) % (2 * np.pi) + np.median(x))
+    return log, robot
+
+
 @defect("velocities in degrees", "velocity_unit", curable=True)
 def _velocity(log: Log, robot: Robot, s: int, rng: np.random.Generator) -> Case:
     return scaled(log, dq=180 / np.pi), robot

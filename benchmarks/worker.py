@@ -30,8 +30,8 @@ import psutil
 
 from heft.daq.record import Writer
 from heft.drivers import Block, Column, Stream
-from heft.identify.bodies.wrench import ENTRIES
-from heft.identify.payload.bare_hand.wrench_rows import sensor_signals
+from heft.identify.bodies.wrench import wrench_regressor
+from heft.identify.payload.kinematics.wrist_motion import frame_motion
 from heft.identify.robot import Robot
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -112,8 +112,8 @@ def write_recording(path: Path, seconds: int, robot: Robot, *, flush: bool = Fal
             torque = robot.torque(q, dq, ddq, robot.prior)
             current = torque / (robot.gear * robot.torque_constant)
             current += rng.normal(0.0, 0.02 * current.std(axis=0), current.shape)
-            entries = (sensor_signals(robot, q.T, dq.T, ddq.T) @ ENTRIES).reshape(count, 6, 10)
-            wrench = entries @ HAND + rng.normal(0.0, WRENCH_NOISE, (count, 6))
+            w, dw, a = (one.T for one in frame_motion(robot, "sensor", q.T, dq.T, ddq.T))
+            wrench = wrench_regressor(a, w, dw) @ HAND + rng.normal(0.0, WRENCH_NOISE, (count, 6))
             tables = {
                 MOTION: np.hstack([q / POSITION, dq / VELOCITY]),
                 CURRENTS: current / CURRENT,

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Import:
     robot: Robot | None
     locked: tuple[str, ...]
     written: Imported
+    oddities: tuple[str, ...] = ()  # what the first file holds beside columns of numbers
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -56,6 +58,7 @@ class Import:
             "columns": [one.to_dict() for one in self.guess.columns],
             "robot": None if self.robot is None else self.robot.name,
             "locked": list(self.locked),
+            "not_read": list(self.oddities),
             **self.written.to_dict(),
         }
 
@@ -88,12 +91,12 @@ def import_files(
         given = [{"file": file.name, "use": "validate"} for file in validate]
         data = merged(data, {"segments": [*given, *data.get("segments", [])]})
     require(data, str(files[0]), [*found.notes, *sources[0].oddities])
-    mapped = ImportMap.of(data)
+    mapped, odd = ImportMap.of(data), tuple(sources[0].oddities)
     known, locked = _with_joints(robot, known, mapped, tied)
     if known is not None and mapped.robot.gravity is not None:
         known = replace(known, tree=replace(known.tree, gravity=np.array(mapped.robot.gravity)))
     if into is None:
-        return Import(None, mapped.to_dict(), found, known, locked, Imported())
+        return Import(None, mapped.to_dict(), found, known, locked, Imported(), odd)
     attachments = {} if known is None else {ROBOT_JSON: json.dumps(known.to_dict()).encode()}
     if robot is not None:
         attachments[f"import/{robot.name}"] = robot.read_bytes()
@@ -107,7 +110,7 @@ def import_files(
         replace=replace_file,
         viewer=viewer_of(known, copies=viewer, most_hz=VIEWER_HZ),
     )
-    return Import(into, mapped.to_dict(), found, known, locked, written)
+    return Import(into, mapped.to_dict(), found, known, locked, written, odd)
 
 
 def recording_of(
@@ -139,9 +142,12 @@ def recording_of(
 def describe_import(done: Import, console: Console) -> None:
     """The columns with their meanings and reasons, what was left out, and what was written."""
     table = Table("column", "meaning", "unit", "why", box=None, pad_edge=False)
-    for one in done.guess.columns:
-        table.add_row(one.column, one.meaning, one.unit, one.reason)
+    for said, alike in groupby(done.guess.columns, key=lambda one: (one.meaning, one.unit, one.reason)):
+        names = [one.column for one in alike]
+        table.add_row(", ".join(names) if len(names) < 3 else f"{names[0]} ... {names[-1]}", *said)
     console.print(table, markup=False)
+    for line in done.oddities:
+        console.print(f"not read  {line}", markup=False)
     if done.locked:
         console.print(f"held      {', '.join(done.locked)}: not in the file, held at zero", markup=False)
     for line in done.written.broken:

@@ -19,6 +19,7 @@ from heft.daq.record import Recorder
 from heft.daq.session.sink import Sink
 from heft.drivers.block import Block
 from heft.drivers.stream import Stream
+from heft.identify.payload.bare_hand.hand import Hand
 from heft.identify.payload.output.document import SCHEMA, VERSION, Reporter
 from heft.identify.payload.pickups.pickup import End, Pickup
 from heft.identify.payload.pickups.signals import MQTT, Signal, SignalKind
@@ -60,7 +61,8 @@ class PayloadService(Sink):
     """Hands every block to a process that estimates, and reports pick-ups on the bus, by MQTT and to `tell`.
 
     Nothing that it hears by MQTT moves the arm: an event only says when to look at the weight. `on_update` gets each
-    pick-up of which there is something new, the first time when its weight is confirmed and its recording begun.
+    pick-up of which there is something new, the first time when its weight is confirmed and its recording begun;
+    `on_hand` the bare hand, once it is known.
     """
 
     def __init__(
@@ -75,11 +77,13 @@ class PayloadService(Sink):
         link: Link | None = None,
         tell: Callable[[dict[str, Any]], None] = lambda facts: None,
         on_update: Callable[[Pickup], None] = lambda pickup: None,
+        on_hand: Callable[[Hand], None] = lambda hand: None,
         attachments: Mapping[str, bytes] | None = None,
     ) -> None:
         self._process, self._reporter, self._streams = process, reporter, streams
         self._clock, self._cell, self._out, self._link = clock, cell, out, link
         self._tell, self._on_update, self._attachments = tell, on_update, attachments or {}
+        self._on_hand, self._hand_told = on_hand, False
         self.host: Host | None = None
         self.tally = Tally()
         self._blocks: deque[Block] = deque()
@@ -123,7 +127,11 @@ class PayloadService(Sink):
                 self._blocks.clear()
                 self._signals.clear()
                 with self._clock.hold():
-                    for pickup in await self._process.take(blocks, signals):
+                    news = await self._process.take(blocks, signals)
+                    if self._process.hand is not None and not self._hand_told:
+                        self._hand_told = True
+                        self._on_hand(self._process.hand)
+                    for pickup in news:
                         await self._update(pickup)
                     await self._end_recording()
         finally:

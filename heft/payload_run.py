@@ -184,6 +184,12 @@ async def _serve(job: PayloadJob, operator: Operator) -> int:
     asks = job.config is not None and order.arm is None and bool(job.rig.real)
     drawn = console.is_terminal and not order.json and not asks
 
+    def hand_known(hand: Hand) -> None:
+        if drawn:
+            panel.hand_known(hand.mass)
+        else:
+            _notify(f"hand learned: {hand.mass:.3f} kg")
+
     def tell(facts: dict[str, Any]) -> None:
         known[facts["number"]] = facts
         if order.json:
@@ -195,11 +201,11 @@ async def _serve(job: PayloadJob, operator: Operator) -> int:
             sys.stdout.write(describe_payload(facts) + "\n")
         sys.stdout.flush()
 
-    with private_endpoints(telemetry=job.rig.telemetry, outside=job.rig.outside) as endpoints:
-        # Where a person is asked to arm it, the terminal is that question's.
-        drawn = console.is_terminal and not order.json and (job.config is None or order.arm is not None)
-        with panel.shown() if drawn else nullcontext():
-            end = await serve_payload(job, operator, endpoints, tell)
+    with (
+        private_endpoints(telemetry=job.rig.telemetry, outside=job.rig.outside) as endpoints,
+        panel.shown() if drawn else nullcontext(),
+    ):
+        end = await serve_payload(job, operator, endpoints, tell, hand_known)
     if known and job.folder.path.is_dir():
         _notify(f"page {write_payload_page(job.folder.path, job.rig.robot.name, list(known.values()))}")
     if end.reason:
@@ -208,9 +214,17 @@ async def _serve(job: PayloadJob, operator: Operator) -> int:
 
 
 async def serve_payload(
-    job: PayloadJob, operator: Operator, endpoints: Endpoints, tell: Callable[[dict[str, Any]], None]
+    job: PayloadJob,
+    operator: Operator,
+    endpoints: Endpoints,
+    tell: Callable[[dict[str, Any]], None],
+    on_hand: Callable[[Hand], None] = lambda hand: None,
 ) -> Outcome | End:
-    """Weigh until the operator ends it, or the session ends; `tell` gets each pick-up of which there is news."""
+    """Weigh until the operator ends it, or the session ends.
+
+    tell      gets each pick-up of which there is news
+    on_hand   gets the bare hand, once it is known
+    """
     order, rig = job.order, job.rig
     clock = clock_of(order.speed, simulated=rig.simulated)
     async with AsyncExitStack() as stack:
@@ -234,6 +248,7 @@ async def serve_payload(
             link=link,
             tell=tell,
             on_update=lambda pickup: _updated(pickup, motions, applier),
+            on_hand=on_hand,
             attachments=attachments_of(job.config or rig),
         )
         service.host = host

@@ -117,7 +117,7 @@ def fit(
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
     from heft.identify.data.measured_rows import sources_of
-    from heft.identify.estimation.alignment import align, settled_sensors
+    from heft.identify.estimation.alignment import align, begun, settled_sensors
     from heft.identify.estimation.cutoff import choose
     from heft.identify.estimation.estimate import Estimate
     from heft.identify.estimation.estimators import Method, estimate
@@ -147,6 +147,8 @@ def fit(
 
     def aligned(robot: Robot, progress: Callable[[float], None] | None) -> Alignment:
         fit_data = FitData.of(robot, datasets, processing, signals.common)
+        if signals.delay_s is None:
+            fit_data = begun(fit_data, tradeoff.delays_s)
         problem_of = partial(
             Problem.of,
             robot,

@@ -97,8 +97,8 @@ class EmulatedCell:
     async def __aexit__(self, *exc: object) -> None:
         """End it: the devices are released. It tells the truth before it goes."""
         try:
-            if self.log_to is not None and self._ask({"do": "log", "path": str(self.log_to)}):
-                await self._answer(_ANSWER_S)
+            if self.log_to is not None:
+                await self.log(self.log_to)
             if self._ask({"do": "end"}):
                 self.truth = ((await self._answer(_ANSWER_S)) or {}).get("truth")
         finally:
@@ -117,6 +117,11 @@ class EmulatedCell:
         """A fault of a device; with `after_motion_s` it begins so long [s] after the arm has begun to move."""
         facts = fault.model_dump(mode="json") if isinstance(fault, BaseModel) else dict(fault)
         self._ask({"do": "inject", "fault": facts, "after_motion_s": after_motion_s})
+
+    async def log(self, path: Path) -> None:
+        """Write what the arm really did in its last seconds (`write_log`)."""
+        if self._ask({"do": "log", "path": str(path)}):
+            await self._answer(_ANSWER_S)
 
     # -- the process --------------------------------------------------------------------------------------------------
 

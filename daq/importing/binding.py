@@ -20,12 +20,17 @@ __all__ = ["BoundStream", "bind"]
 
 @dataclass(frozen=True, eq=False)
 class BoundStream:
-    """A stream and the columns of one table that fill it, in order; `rotation` (6, 6) is applied to SI values."""
+    """A stream and the columns of one table that fill it, in order.
+
+    rotation  (6, 6), applied to SI values, or None
+    turns     of columns that start anew after a turn, how much one is in the file's unit, else 0; or None
+    """
 
     stream: streams.Stream
     table: str
     columns: tuple[Column, ...]
     rotation: NDArray[np.float64] | None = None
+    turns: NDArray[np.float64] | None = None
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -77,7 +82,7 @@ def bind(mapped: ImportMap, tables: Sequence[Table], rate_of: dict[str, float]) 
         stream = streams.Stream(
             name, tuple(one for _, one in pairs), rate_of[table], dtype=_dtype(tables, table, own)
         )
-        bound.append(BoundStream(stream, table, own))
+        bound.append(BoundStream(stream, table, own, turns=_turns(mapped.position, stream)))
     if mapped.wrench is not None:
         bound.append(_wrench(mapped.wrench, tables, rate_of))
     if mapped.imu is not None:
@@ -127,6 +132,15 @@ def _resolve(tables: Sequence[Table], names: Sequence[str], what: str) -> tuple[
     return owner, tuple(found)
 
 
+def _turns(position: Signal | None, stream: streams.Stream) -> NDArray[np.float64] | None:
+    """A turn of each column that starts anew after one, in the file's unit (k,), 0 for others; None: none does."""
+    if position is None or not position.wrapped:
+        return None
+    turning = [column.quantity == "position" and column.unit == "rad" for column in stream.columns]
+    scales = np.array([abs(column.scale) for column in stream.columns])
+    return np.where(turning, 2 * np.pi / scales, 0.0) if any(turning) else None
+
+
 def _each(value: Any, n: int, what: str) -> NDArray[np.float64]:
     """One number for all joints, or one for each."""
     if not isinstance(value, tuple):
@@ -166,6 +180,10 @@ def _described(
         kind = quantity
         factor *= sign[k] * scale[k]
         if quantity == "torque":
+            if si == "rated" and constant is None:
+                raise ConfigError(
+                    "torque: in %, but of what; give the rated torques [N m] as `constant`, one for all or one each"
+                )
             if si == "A" and constant is None:
                 kind = "current"
                 if gear[k] != 1.0:

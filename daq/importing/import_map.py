@@ -22,10 +22,15 @@ Columns = Annotated[tuple[str, ...], Field(min_length=1, max_length=256)]
 
 
 class TimeBase(Model):
-    """The column of stamps; `header.stamp` for those of a bag's messages. `host`: a second one, by the host's clock."""
+    """The column of stamps; `header.stamp` for those of a bag's messages.
+
+    nanoseconds  a column of nanoseconds, where `column` has whole seconds
+    host         a second column of stamps, by the host's clock
+    """
 
     column: str
     unit: str = "s"
+    nanoseconds: str | None = None
     host: str | None = None
     host_unit: str = "s"
 
@@ -44,8 +49,9 @@ class Signal(Model):
     value [SI] = sign * (raw * unit) / gear + offset                        of positions and velocities
 
     columns    one per joint, or the name of an array that has one per joint; numbers below: one for all, or one each
-    constant   torque per current [N m/A], for torques in A
+    constant   torque per current [N m/A], for torques in A; rated torque [N m], for torques in %
     gear       motor speed over joint speed: the column is measured at the motor
+    wrapped    positions start anew after a turn (0 to 360 deg): where they jump by most of one, they go on
     """
 
     columns: Columns
@@ -55,6 +61,7 @@ class Signal(Model):
     offset: Numbers = 0.0
     constant: Numbers | None = None
     scale: Numbers = 1.0
+    wrapped: bool = False
 
     @field_validator("columns", mode="before")
     @classmethod
@@ -153,6 +160,8 @@ class ImportMap(Model):
             ):
                 if unit and not known_unit(quantity, unit):
                     raise ValueError(f"{quantity}.unit: {unit!r} is not known (docs/your-data.md lists them)")
+            if signal is not None and signal.wrapped and quantity != "position":
+                raise ValueError(f"{quantity}.wrapped: only positions start anew after a turn")
         return self
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import struct
 from pathlib import Path
 
@@ -12,6 +13,24 @@ from heft.daq.record.file import MAGIC
 __all__ = ["is_foreign", "is_recording", "open_file"]
 
 KINDS = "CSV, NPZ, Parquet, or bags of ROS 2 (.mcap, .db3, these with .zstd, or their folder)"
+NPY = b"\x93NUMPY"
+#: What other files begin with: what they are, and how they become one that is read.
+OTHERS = (
+    (b"\x1f\x8b", "packed by gzip; unpack it with `gunzip`"),
+    (b"BZh", "packed by bzip2; unpack it with `bunzip2`"),
+    (b"\xfd7zXZ", "packed by xz; unpack it with `unxz`"),
+    (
+        b"MATLAB 5.0 MAT-file",
+        "a MAT-file; write its arrays as CSV (`writetable`, `writematrix`), or by scipy as NPZ",
+    ),
+    (b"\x89HDF\r\n", "an HDF5 file (MAT-files of version 7.3 are some); write its arrays as NPZ or CSV"),
+    (b"#ROSBAG V", "a bag of ROS 1; `rosbags-convert` makes one of ROS 2 of it"),
+    (b"\x80\x03", "a pickle, which is not read: it could do anything; write its arrays as NPZ"),
+    (b"\x80\x04", "a pickle, which is not read: it could do anything; write its arrays as NPZ"),
+    (b"\x80\x05", "a pickle, which is not read: it could do anything; write its arrays as NPZ"),
+    (b"{", "JSON; `pandas.read_json(..., lines=True).to_parquet(...)` makes Parquet of lines of it"),
+    (b"[{", "JSON; `pandas.read_json(...).to_parquet(...)` makes Parquet of it"),
+)
 
 
 def open_file(path: Path) -> Source:
@@ -29,13 +48,21 @@ def open_file(path: Path) -> Source:
             from heft.daq.importing.readers.npz import NpzSource
 
             return NpzSource(path)
+        if bags := sorted(one.name for one in path.iterdir() if one.suffix in (".db3", ".mcap")):
+            raise ImportFileError(
+                f"{path}: a bag without metadata.yaml; `ros2 bag reindex` writes it, or give its files one by one: "
+                f"{' '.join(bags[:3])}"
+            )
         raise ImportFileError(
             f"{path}: a folder that is neither a bag, a data set of LeRobot, nor of NPY files; give {KINDS}"
         )
     begin = _first_bytes(path)
     if not begin:
         raise ImportFileError(f"{path}: the file is empty; give {KINDS}")
-    if begin.startswith(b"PK"):
+    for mark, told in OTHERS:
+        if begin.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(mark):
+            raise ImportFileError(f"{path}: {told}")
+    if begin.startswith((b"PK", NPY)):
         from heft.daq.importing.readers.npz import NpzSource
 
         return NpzSource(path)
@@ -96,7 +123,10 @@ def _library(begin: bytes) -> str:
 
 
 def _first_bytes(path: Path) -> bytes:
+    """What a file begins with; of pipes and devices nothing is read, for nobody knows when they end."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ImportFileError(f"{path}: a pipe or a device, not a file; write what comes from it to one")
         with path.open("rb") as file:
             return file.read(256)
     except OSError as exc:

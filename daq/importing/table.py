@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heft.daq.errors import ImportFileError
 from heft.daq.importing.stated_length import StatedLength
 
-__all__ = ["HEAD_ROWS", "NO_TIME", "Batch", "Column", "DroppedRow", "Source", "Table"]
+__all__ = ["ABSURD", "HEAD_ROWS", "NO_TIME", "Batch", "Column", "DroppedRow", "Source", "Table"]
 
 #: Rows that a column's meaning is guessed from: half a minute at 1 kHz.
 HEAD_ROWS = 1 << 15
+MOST_COLUMNS = 4096
+#: A number beyond this was never measured, in whatever unit; and its square is beyond all doubles.
+ABSURD = 1e100
 #: A time in nanoseconds that is missing.
 NO_TIME = np.int64(-(1 << 63))
 
@@ -119,6 +123,13 @@ class Source(ABC):
     @abstractmethod
     def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         """All rows of the tables that are wanted, with the arrays that are wanted of each, in the file's order."""
+
+    def bounded(self, columns: int) -> None:
+        """`ImportFileError` where there are more columns than any table of samples has."""
+        if columns > MOST_COLUMNS:
+            raise ImportFileError(
+                f"{self.path}: {columns} columns, at most {MOST_COLUMNS}; is it a table of samples?"
+            )
 
     def drop(self, row: int, why: str, count: int = 1) -> None:
         """Leave a row out, or `count` rows from it on."""

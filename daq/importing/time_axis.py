@@ -59,7 +59,8 @@ class TimeAxis:
         time = self._map.time
         if self._map.rate_hz is not None or time is None or time.column in (HEADER, RECEIVED):
             return ()
-        return tuple(self._column(name).array for name in (time.column, time.host) if name is not None)
+        names = (time.column, time.nanoseconds, time.host)
+        return tuple(self._column(name).array for name in names if name is not None)
 
     def rate_hz(self, table: Table) -> float:
         """The usual rate of a table's rows [Hz], from its first ones."""
@@ -144,6 +145,9 @@ class TimeAxis:
         if time.column in (HEADER, RECEIVED):
             raise ConfigError(f"time.column: {time.column} is for bags; name a column of this file")
         own = _ns(batch.column(self._column(time.column)), time.unit)
+        if time.nanoseconds is not None:
+            more = _ns(batch.column(self._column(time.nanoseconds)), "ns")
+            own = np.where((own == NO_TIME) | (more == NO_TIME), NO_TIME, own + more)
         if time.host is None:
             return own, None
         return _ns(batch.column(self._column(time.host)), time.host_unit), own
@@ -163,7 +167,8 @@ def _ns(values: NDArray[Any], unit: str) -> NDArray[np.int64]:
     if values.dtype.kind in "iu":
         whole = values.astype(np.int64)
         return np.where(whole == NO_TIME, NO_TIME, whole * np.int64(round(factor)))
-    wide = values.astype(np.float64) * factor
+    with np.errstate(over="ignore"):  # beyond all doubles: no time
+        wide = values.astype(np.float64) * factor
     good = np.isfinite(wide) & (np.abs(wide) < 9e18)
     if good.all():
         return np.rint(wide).astype(np.int64)

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heft.daq.errors import ConfigError, ImportFileError
 from heft.daq.importing.binding import BoundStream, bind
 from heft.daq.importing.import_map import ImportMap
 from heft.daq.importing.table import Batch, Source
 from heft.daq.importing.time_axis import HOST_START_NS, TimeAxis
+from heft.daq.importing.turns import TurnCounter
 from heft.daq.record import layout
 from heft.daq.record.viewer import NO_ROBOT, Viewer
 from heft.daq.record.writer import Writer
@@ -123,6 +125,7 @@ def _write_source(
     for one in bound:
         wanted[one.table] = list(dict.fromkeys([*wanted[one.table], *one.arrays]))
     begun: dict[tuple[str, str], int] = {}
+    turned: dict[tuple[str, str], TurnCounter] = {}
     read = 0
     for batch in source.batches(wanted):
         read += len(batch)
@@ -141,7 +144,11 @@ def _write_source(
             key = (one.stream.name, batch.run)
             if key not in begun:  # sequence numbers go on from run to run
                 begun[key] = counters.get(one.stream.name, 0) - int(batch.rows[stamped.rows[0]])
-            last = _write_rows(writer, one, batch, stamped, begun[key])
+            values = one.values(batch)
+            if one.turns is not None:
+                counter = turned.setdefault(key, TurnCounter(one.turns))
+                values = counter(values).astype(values.dtype, copy=False)
+            last = _write_rows(writer, one, batch, values, stamped, begun[key])
             counters[one.stream.name] = last + 1
             done.rows[one.stream.name] = done.rows.get(one.stream.name, 0) + len(stamped.rows)
     done.dropped[source.path.name] = source.n_dropped
@@ -164,9 +171,10 @@ def _write_source(
         )
 
 
-def _write_rows(writer: Writer, one: BoundStream, batch: Batch, stamped: Any, offset: int) -> int:
+def _write_rows(
+    writer: Writer, one: BoundStream, batch: Batch, values: NDArray[Any], stamped: Any, offset: int
+) -> int:
     """Write the rows of a batch as Blocks, cut where rows are missing; the last sequence number."""
-    values = one.values(batch)
     if len(stamped.rows) < len(batch):
         values = values[stamped.rows]
     sequence = batch.rows[stamped.rows] + offset

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from typing import Any
 
 from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import ConfigError
+from heft.daq.motion.state import State
 from heft.daq.recording import Recording
 from heft.drivers.errors import HeftError
 
@@ -31,9 +32,10 @@ __all__ = ["NAME", "Catalogue", "Entry"]
 _log = logging.getLogger("heft.service")
 
 NAME = "catalogue.sqlite"
-VERSION = 1
+VERSION = 2
 #: So deep below the folder files are looked for: `<UTC time>-<session>/NAME.mcap`, and one more.
 DEPTH = 3
+ENDS = tuple(state for state in State if state.final)
 MOST_RESULT = 256 * 1024 * 1024
 #: Page of a fleet, as `heft fleet report` writes it; its title stands in the first bytes.
 FLEET_PAGE, FLEET_TITLE, TITLE_BYTES = "fleet.html", re.compile(r"<title>Fleet: (.*?) – Heft</title>"), 4096
@@ -196,7 +198,7 @@ def _recording(path: Path) -> tuple[str, str, dict[str, Any]]:
         "folder": path.parent.name,
         "seconds": recording.duration_s if recording.streams else 0.0,
         "bytes": path.stat().st_size,
-        "state": str(states[-1].get("state", "")) if states else ("done" if recording.complete else "cut"),
+        "state": _ended(recording, states[-1] if states else None),
         "reason": str(states[-1].get("reason", "")) if states else "",
         "lost": lost,
         "complete": recording.complete,
@@ -211,6 +213,12 @@ def _recording(path: Path) -> tuple[str, str, dict[str, Any]]:
     if payload is not None:
         return "pickup", _iso(at), facts | {"payload": json.loads(payload)}
     return "recording", _iso(at), facts
+
+
+def _ended(recording: Recording, last: Mapping[str, Any] | None) -> str:
+    """How its session ended; `cut off` where that was not recorded, since the program was killed."""
+    state = State.DONE if last is None and recording.complete else last and last.get("state")
+    return str(state) if state in ENDS else "cut off"
 
 
 def _result(path: Path) -> tuple[str, str, dict[str, Any]]:

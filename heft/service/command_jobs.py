@@ -10,12 +10,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from heft.daq.errors import ConfigError
+from pydantic import Field
+
 from heft.identify.errors import DataError
 from heft.output_folder import OutputFolder
 from heft.service.job import Job, Place
+from heft.service.job_request import JobRequest, Texts
 
 __all__ = ["CommandJob", "FindingsJob", "ImportJob"]
 
@@ -73,31 +75,44 @@ def _step_aside() -> None:
     os.setpgid(0, 0)
 
 
+class FindingsRequest(JobRequest):
+    """Recordings, and settings of the identification as KEY=VALUE."""
+
+    files: Annotated[Texts, Field(min_length=1)]
+    settings: Texts = ()
+    out: str | None = None
+
+
 class FindingsJob(CommandJob):
     """`heft identify` on recordings, as a user would call it."""
 
     kind = "identify"
+    request = FindingsRequest
 
-    def __init__(
-        self, place: Place, files: Sequence[str], *, settings: Sequence[str] = (), out: str | None = None
-    ) -> None:
-        if not files or isinstance(files, str):
-            raise ConfigError("identify: files: give a list of at least one recording")
+    def __init__(self, place: Place, request: FindingsRequest) -> None:
+        files, settings, out = request.files, request.settings, request.out
         name = Path(files[0]).stem
         folder = (
             Path(out) if out else OutputFolder.given_or_new(None, f"{name}-identified", root=place.data).path
         )
-        words = ["-m", "heft", "identify", *(str(file) for file in files), "--out", str(folder), "--json"]
+        words = ["-m", "heft", "identify", *files, "--out", str(folder), "--json"]
         super().__init__(place, [*words, *(w for s in settings for w in ("--set", s))], name)
+
+
+class ImportRequest(JobRequest):
+    """A file in the data folder."""
+
+    file: str
 
 
 class ImportJob(CommandJob):
     """`heft import` of a file that lies in the data folder."""
 
     kind = "import"
+    request = ImportRequest
 
-    def __init__(self, place: Place, file: str) -> None:
-        path = Path(file)
+    def __init__(self, place: Place, request: ImportRequest) -> None:
+        path = Path(request.file)
         target = path.with_name(f"{path.name}.mcap")
         words = ["-m", "heft", "import", str(path), "--as", str(target), "--json"]
         super().__init__(place, [*words, "--robot", str(place.rig.robot.path)], path.name)

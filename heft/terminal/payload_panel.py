@@ -28,6 +28,7 @@ class PayloadPanel:
         self._console, self._robot, self._out = console, robot, out
         self._known: dict[int, Mapping[str, Any]] = {}
         self._live: Live | None = None
+        self._hand = ""
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -46,13 +47,19 @@ class PayloadPanel:
         if self._live is not None:
             self._live.update(self.picture(), refresh=True)
 
+    def hand_known(self, mass: float) -> None:
+        """The bare hand has been learned, or was given [kg]."""
+        self._hand = f"hand learned: {mass:.3f} kg"
+        if self._live is not None:
+            self._live.update(self.picture(), refresh=True)
+
     def picture(self) -> Panel:
         """What is held now in the middle, those before below."""
         now = next(reversed(self._known.values()), None)
         parts: list[Any] = []
         if now is None or now["state"] != "carried" or "mass" not in now:
             state = "waiting" if now is None or now["state"] != "carried" else "picked up, weighing"
-            parts.append(Text(state, style="bold cyan"))
+            parts.append(Text.assemble((state, "bold cyan"), (f"  {self._hand}", "dim")))
         else:
             parts += [Text(mass_text(now), style="bold green"), *self._facts(now)]
         before = [one for one in self._known.values() if one is not now or one["state"] != "carried"]

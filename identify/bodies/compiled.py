@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba import njit
@@ -16,7 +17,16 @@ _log = logging.getLogger("heft.compiled")
 
 
 class _MendingCache(_Cache):  # type: ignore[misc]  # numba is not typed
-    """A file of the cache that was cut off, by a power cut or a full disk, is thrown away and made anew."""
+    """A file of the cache that was cut off, by a power cut or a full disk, is thrown away and made anew.
+
+    So is one that holds code of other files, `inlined`, when these have changed: numba looks at the function's own.
+    """
+
+    def __init__(self, function: Callable[..., Any], inlined: Sequence[str]) -> None:
+        super().__init__(function)
+        others = tuple((one.st_mtime, one.st_size) for one in map(os.stat, inlined))
+        if others:
+            self._cache_file._source_stamp = (self._cache_file._source_stamp, others)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -42,12 +52,15 @@ class _MendingCache(_Cache):  # type: ignore[misc]  # numba is not typed
         return True
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: numba's `njit` with these options, without Python's lock, kept on the disk."""
+def compiled(inlined: Sequence[str] = (), **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator: numba's `njit` with these options, without Python's lock, kept on the disk.
+
+    inlined   files of other compiled functions that it calls
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
-        dispatcher._cache = _MendingCache(function)
+        dispatcher._cache = _MendingCache(function, inlined)
         return dispatcher
 
     return decorate

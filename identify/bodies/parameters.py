@@ -23,9 +23,20 @@ from numpy.typing import ArrayLike
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ParameterError
 
-__all__ = ["JOINT_TERMS", "LINK_TERMS", "SENSOR_TERMS", "JointTerm", "Layout", "parameter_names", "unit_of"]
+__all__ = [
+    "FORCE_COLUMNS",
+    "JOINT_TERMS",
+    "LINK_TERMS",
+    "SENSOR_TERMS",
+    "JointTerm",
+    "Layout",
+    "parameter_names",
+    "unit_of",
+]
 
 LINK_TERMS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
+#: The first of these, mass and first moment, are all that a force depends on.
+FORCE_COLUMNS = 4
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,14 @@ All in the frame of a sensor that carries the body, about its origin, as the sen
     n = -s x mc + ([. w'] + [w x][. w]) I
 
 with s = p'' - g the acceleration of the sensor's origin less gravity, w its angular velocity, mc the first moment
-[kg m] and I the inertia about the origin [kg m2] in the order xx xy yy xz yz zz.
+[kg m] and I the inertia about the origin [kg m2] in the order xx xy yy xz yz zz. The entries of A are those of
+`screw_entries`, as in all rows of the regression.
 
-Averaged over a window of length T the same equation needs no acceleration (004, Eq. 25 to 27), because
+Averaged over a window of length T the same equation needs no acceleration (004, Eq. 25 to 27): A is linear in s, w' and
+the products of w, so that its mean is that of A without p'' and w', and what these are on average,
 
     mean p''    = (p'|end - p'|start + int w x p' dt) / T
-    mean [w' x] = [(w|end - w|start) x] / T
-
-All sixty entries of A are sums of twelve signals: the three numbers of s, the three of w' and the six of the square
-w w', since [w x][w x] = w w' - |w|^2. A filter is linear, so the twelve go through it and the entries are put together
-afterwards (`ENTRIES`).
+    mean w'     = (w|end - w|start) / T
 """
 
 from __future__ import annotations
@@ -25,51 +23,60 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heft.identify.bodies.arrays import Array, frozen
-from heft.identify.bodies.pseudo_inertia import INERTIA_ELEMENTS, SPATIAL_BASIS, skew
+from heft.identify.bodies.arrays import Array
 from heft.identify.errors import DataError
 
 __all__ = [
-    "ENTRIES",
     "STANDARD_GRAVITY",
     "WrenchTerms",
     "integral_terms",
     "window_means",
-    "wrench_signals",
+    "wrench_regressor",
     "wrench_terms",
 ]
 
 STANDARD_GRAVITY = 9.80665
 """[m/s2] where only the direction of gravity is asked for (004, Appendix I), and to speak of masses as forces."""
 
-_DOT = np.ascontiguousarray(np.moveaxis(SPATIAL_BASIS[4:, :3, :3], 0, 2))  # (. w) I: row, element of w, of I
+
+def wrench_regressor(
+    proper_acceleration: Array,
+    angular_velocity: Array | None = None,
+    angular_acceleration: Array | None = None,
+) -> Array:
+    """A, shape (T, 6, 10), from s [m/s2], w [rad/s] and w' [rad/s2], each (T, 3) in the sensor's frame; None: zero."""
+    from heft.identify.bodies.screw_entries import own_wrench  # compiled: not before it is asked for
+
+    motion, rows = np.zeros((len(proper_acceleration), 9)), np.zeros((len(proper_acceleration), 6, 10))
+    for first, part in zip(
+        (0, 3, 6), (angular_velocity, angular_acceleration, proper_acceleration), strict=True
+    ):
+        if part is not None:
+            motion[:, first : first + 3] = part
+    own_wrench(motion, rows)
+    return rows
 
 
 @dataclass(frozen=True)
 class WrenchTerms:
     """What the body's parameters are multiplied with, at T instants or averaged over T windows.
 
-    `acceleration` p'' [m/s2] (T, 3); `from_world` turns world into sensor coordinates (T, 3, 3);
-    `turning` [w' x] + [w x][w x] [1/s2] (T, 3, 3); `inertial` [. w'] + [w x][. w] [1/s2] (T, 3, 6).
+    weightless   A without gravity (T, 6, 10); `from_world` turns world into sensor coordinates (T, 3, 3)
     """
 
-    acceleration: Array
+    weightless: Array
     from_world: Array
-    turning: Array
-    inertial: Array
 
     def __len__(self) -> int:
-        return len(self.acceleration)
+        return len(self.weightless)
 
     def regressor(self, gravity: ArrayLike) -> Array:
         """A, shape (T, 6, 10), for gravity in the world frame [m/s2] (3,)."""
-        proper = self.acceleration - self.from_world @ np.asarray(gravity, dtype=np.float64)
-        rows = np.zeros((len(self), 6, 10))
-        rows[:, :3, 0] = proper
-        rows[:, :3, 1:4] = self.turning
-        rows[:, 3:, 1:4] = -skew(proper)
-        rows[:, 3:, 4:] = self.inertial
-        return rows
+        return self.weightless + wrench_regressor(-(self.from_world @ np.asarray(gravity, dtype=np.float64)))
+
+    def by_gravity(self) -> Array:
+        """What a unit of gravity along each axis of the world adds to A, shape (T, 6, 10, 3)."""
+        return np.stack([wrench_regressor(-self.from_world[:, :, axis]) for axis in range(3)], axis=3)
 
 
 def wrench_terms(
@@ -83,15 +90,9 @@ def wrench_terms(
     rotation sensor to world (T, 3, 3); [rad/s], [rad/s2] and, of the sensor's origin without gravity, [m/s2], each
     (T, 3).
     """
-    zero = np.zeros((len(rotation), 3))
-    rates = zero if angular_velocity is None else angular_velocity
-    turns = zero if angular_acceleration is None else angular_acceleration
-    cross = skew(rates)
+    moved = np.zeros((len(rotation), 3)) if linear_acceleration is None else linear_acceleration
     return WrenchTerms(
-        zero if linear_acceleration is None else linear_acceleration,
-        np.swapaxes(rotation, 1, 2),
-        skew(turns) + cross @ cross,
-        _dot(turns) + cross @ _dot(rates),
+        wrench_regressor(moved, angular_velocity, angular_acceleration), np.swapaxes(rotation, 1, 2)
     )
 
 
@@ -106,14 +107,12 @@ def integral_terms(
     """
     ends = _window_ends(len(time), window)
     spans = np.diff(time[ends])[:, None]
-    cross = skew(angular_velocity)
     turns = np.diff(angular_velocity[ends], axis=0) / spans
-    carried = window_means(time, np.cross(angular_velocity, linear_velocity), window)
+    steady = wrench_regressor(np.cross(angular_velocity, linear_velocity), angular_velocity)
+    quickening = wrench_regressor(np.diff(linear_velocity[ends], axis=0) / spans, None, turns)
     return WrenchTerms(
-        np.diff(linear_velocity[ends], axis=0) / spans + carried,
+        quickening + window_means(time, steady, window),
         window_means(time, np.swapaxes(rotation, 1, 2), window),
-        skew(turns) + window_means(time, cross @ cross, window),
-        _dot(turns) + window_means(time, cross @ _dot(angular_velocity), window),
     )
 
 
@@ -134,46 +133,3 @@ def _window_ends(count: int, window: int) -> NDArray[np.intp]:
             f"window: {window} sample intervals, must be between 1 and {count - 1} for {count} samples"
         )
     return np.arange(0, count, window)
-
-
-def _dot(vectors: Array) -> Array:
-    """[. w], with [. w] (xx xy yy xz yz zz) = I w, shape (..., 3, 6)."""
-    return np.einsum("...j,ijn->...in", vectors, _DOT)
-
-
-def wrench_signals(proper_acceleration: Array, angular_velocity: Array, angular_acceleration: Array) -> Array:
-    """s [m/s2], w' [rad/s2] and w w' [rad2/s2] of motions (3, T) of a sensor in its own frame, shape (T, 12)."""
-    w = angular_velocity
-    square = np.stack([w[i] * w[j] for i, j in INERTIA_ELEMENTS])
-    return np.concatenate([proper_acceleration, angular_acceleration, square]).T
-
-
-def _entries() -> Array:
-    entries = np.zeros((12, 6, 10))
-    s, dw = np.arange(3), np.arange(3, 6)
-    square = np.zeros((3, 3), dtype=np.int64)
-    for n, (i, j) in enumerate(INERTIA_ELEMENTS):
-        square[i, j] = square[j, i] = 6 + n
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        entries[s[i], i, 0] = 1.0
-        # [v x] has v_i at (k, j) and -v_i at (j, k).
-        entries[dw[i], k, 1 + j], entries[dw[i], j, 1 + k] = 1.0, -1.0
-        entries[s[i], 3 + k, 1 + j], entries[s[i], 3 + j, 1 + k] = -1.0, 1.0
-        for column in range(3):
-            entries[square[i, column], i, 1 + column] += 1.0
-            entries[square[column, column], i, 1 + i] -= 1.0
-        for n, (p, r) in enumerate(INERTIA_ELEMENTS):
-            for row, element in {(p, r), (r, p)}:  # I_pr w'_r is part of row p, and the other way round
-                if row == i:
-                    entries[dw[element], 3 + i, 4 + n] += 1.0
-                # w x I w: row i has w_j (I w)_k - w_k (I w)_j
-                if row == k:
-                    entries[square[j, element], 3 + i, 4 + n] += 1.0
-                if row == j:
-                    entries[square[k, element], 3 + i, 4 + n] -= 1.0
-    return frozen(entries.reshape(12, 60))
-
-
-ENTRIES = _entries()
-"""The entries of A (6, 10), row by row, from the twelve signals: A = signals @ ENTRIES, shape (12, 60)."""

@@ -1,4 +1,4 @@
-"""Faults of torque data that no model explains: values that are clipped, samples that repeat."""
+"""Faults of torque data that no model explains: values that never change, or are clipped; samples that repeat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.compiled import compiled
-from heft.identify.certainty.reason import Reason, Severity
+from heft.identify.certainty.reason import CAUSE, Reason, Severity
 from heft.identify.data import Survey
 from heft.identify.data.rows import within
 from heft.identify.information.fit_data import FitData
@@ -27,18 +27,28 @@ REPEATED = 0.25  # of the samples equal to the one before
 
 
 def data_faults(data: FitData) -> list[Reason]:
-    """Clipped and repeated torques of all datasets."""
+    """Constant, clipped and repeated torques of all datasets."""
     joints = data.robot.joints
     worst = np.zeros(len(joints))
     values = np.zeros(len(joints))
     repeated = 0.0
+    top, bottom = np.full(len(joints), -np.inf), np.full(len(joints), np.inf)
     for one in data.surveys:
         look = _Look.of(one)
+        top, bottom = np.maximum(top, look.top), np.minimum(bottom, look.bottom)
         share, at = look.clipped(one)
         values = np.where(share > worst, at, values)
         worst = np.maximum(worst, share)
         repeated = max(repeated, look.repeated)
     reasons = []
+    moves = np.any([~one.still for one in data.surveys if one.data.has_torque], axis=0)
+    dead = [joints[j] for j in np.flatnonzero((top == bottom) & moves).tolist()]
+    if dead:
+        text = (
+            f"the torque of {', '.join(dead)} never changes while it moves: nothing measures it, or it is another "
+            "column; give its torque, or lock the joint in the model and leave its column out"
+        )
+        reasons.append(Reason("constant-torque", "unfit", text, 3 * CAUSE, where=tuple(dead)))
     if worst.any():
         j = int(np.argmax(worst))
         others = int((worst > 0).sum()) - 1

@@ -50,7 +50,8 @@ def attenuation(fit_data: FitData, problem: Problem, estimate: Estimate, spread:
         variance = acceleration_noise(fit_data.processing, data, 1 / survey.sampling.step_s)
         variance[survey.still] = 0.0
         picked = np.linspace(0, len(data) - 1, INSTANTS).astype(int)
-        q = np.asarray(data.q[picked], dtype=np.float64)
+        q = np.array(data.q[picked], dtype=np.float64)
+        survey.held(q.T)
         weight = np.sqrt(estimate.weights * rows * data.duration_s / whole / INSTANTS)
         for i, change in enumerate(robot.regressor.by_acceleration(q)[:, :, :, columns]):
             change = (change * weight[None, :, None]).reshape(-1, len(columns))

@@ -136,7 +136,7 @@ class Dataset:
         """
         stamps = np.asarray(t, dtype=np.float64)
         if len(imu) > 1:
-            raise DataError(f"IMUs {', '.join(imu)}: give the one on the root")
+            raise DataError(f"IMUs {', '.join(imu)}: give one of them, the nearest to the root")
         given = {
             "q": q,
             "tau": tau,
@@ -312,7 +312,9 @@ class Dataset:
         read = partial(self._on_grid, self.imu, piece, step_s)
         first, last = start - motion.half, stop + motion.half
         readings = read_late(read, piece, first, last, late) if late else read(first, last)
-        return root_from_imu(readings, robot, self.imu_name, motion)
+        on_root = robot.imus[self.imu_name][0] < 0
+        joints = None if on_root else self.kinematics(piece, step_s, start, stop, motion)
+        return root_from_imu(readings, robot, self.imu_name, motion, joints)
 
     def wrench_of(self, name: str, piece: Piece, step_s: float, start: int, stop: int) -> Array:
         """A sensor's wrench at samples start .. stop - 1 of a piece's grid: (6, stop - start); NaN: not known."""

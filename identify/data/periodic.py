@@ -55,7 +55,7 @@ def periodic_rows(
     if data.motor is not None:
         motor, _ = _mean_period(robot, data, part, period, samples, periods, motors=True)
         _, velocity, acceleration = _series(motor, period, 2 * processing.cutoff_hz)
-    velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
+    surveyed.held(position, velocity, acceleration)
     taps = processing.taps(samples / period)
     torque = central(taps, period / samples)
     half = len(taps) // 2

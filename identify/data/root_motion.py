@@ -5,7 +5,8 @@ root's axes,
 
     w   and   s + w' x p + w x (w x p),   s = acceleration of the root's origin less gravity
 
-so that an IMU gives all but w', which is the derivative of w.
+so that an IMU gives all but w', which is the derivative of w. On another link it measures what joints do, too, which is
+taken off by their positions.
 """
 
 from __future__ import annotations
@@ -79,20 +80,62 @@ def root_from_given(table: Array, gravity: Array) -> Array:
     return np.concatenate([table[:6], table[6:9] - pulled])
 
 
-def root_from_imu(readings: Array, robot: Robot, name: str, motion: Differentiator) -> Array:
-    """Motion of the root (9, K) from an IMU's readings (6, K + 2 half): rate, then specific force."""
+def root_from_imu(
+    readings: Array,
+    robot: Robot,
+    name: str,
+    motion: Differentiator,
+    joints: tuple[Array, Array, Array] | None = None,
+) -> Array:
+    """Motion of the root (9, K) from an IMU's readings (6, K + 2 half): rate, then specific force.
+
+    joints   their smoothed positions, velocities and accelerations (n, K): asked for where the IMU is on another link
+    """
     link, place = robot.imus[name]
-    if link >= 0:
-        raise DataError(
-            f"IMU {name} is on {robot.links[link]}; the motion of the root must be measured on the root itself "
-            f"({robot.links[len(robot.joints)]}): give the frame of an IMU there"
-        )
-    rotation, position = place[:3, :3], place[:3, 3]
-    rate, turning, _ = motion.apply(rotation @ readings[:3])
-    force, _, _ = motion.apply(rotation @ readings[3:6])
-    lever = np.broadcast_to(position[:, None], rate.shape)
+    rate, turning, _ = motion.apply(readings[:3])
+    force, _, _ = motion.apply(readings[3:6])
+    if link < 0 or joints is None:
+        (rate, turning, force), lever = (place[:3, :3] @ one for one in (rate, turning, force)), place[:3, 3]
+        lever = np.broadcast_to(lever[:, None], rate.shape)
+    else:
+        rate, turning, force, lever = _without_joints(robot, link, place, (rate, turning, force), joints)
     inner = np.cross(rate, np.cross(rate, lever, axis=0), axis=0)
     return np.concatenate([rate, turning, force - np.cross(turning, lever, axis=0) - inner])
+
+
+def _without_joints(
+    robot: Robot,
+    link: int,
+    place: Array,
+    measured: tuple[Array, Array, Array],
+    joints: tuple[Array, Array, Array],
+) -> tuple[Array, Array, Array, Array]:
+    """Rate and angular acceleration of the root, specific force at the IMU as if it were fixed to the root where it is,
+    and its place there, each (3, K) in the root's axes; from rate, its derivative and specific force as `measured`.
+
+    With relative rate W, its derivative W', velocity v and acceleration u of the IMU as the root sees them:
+    w = w_i - W, w' = w_i' - W' - w x W, s = s_i - 2 w x v - u.
+    """
+    q, dq, ddq = joints
+    rotation, origin = robot.tree.link_pose(link, q)
+    turn, lever = rotation @ place[:3, :3], origin + rotation @ place[:3, 3]
+    own_rate, own_turning, own_force = ((turn @ one.T[:, :, None])[:, :, 0] for one in measured)
+    W, v = np.zeros_like(lever), np.zeros_like(lever)
+    for joint in robot.tree.support(link):
+        axes, at = robot.tree.link_pose(joint, q)
+        angular, linear = axes @ robot.tree.screws[joint, :3], axes @ robot.tree.screws[joint, 3:]
+        W += angular * dq[joint][:, None]
+        v += (linear + np.cross(angular, lever - at)) * dq[joint][:, None]
+    moved = robot.regressor.link_motion(
+        link, q, dq, ddq
+    ).T  # of a root at rest, in the link's axes, less gravity
+    change = (rotation @ moved[:, 3:6, None])[:, :, 0]
+    reach = lever - origin
+    u = (rotation @ moved[:, 6:, None])[:, :, 0] + robot.gravity
+    u = u + np.cross(change, reach) + np.cross(W, np.cross(W, reach))
+    rate = own_rate - W
+    turning = own_turning - change - np.cross(rate, W)
+    return rate.T, turning.T, (own_force - 2 * np.cross(rate, v) - u).T, lever.T
 
 
 def rotations(quaternions: Array) -> Array:

@@ -23,7 +23,7 @@ from heft.identify.robot.regressor.drives import REFERENCE_K
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
-__all__ = ["extents", "filtered_rows", "source_rates", "within"]
+__all__ = ["extents", "filtered_rows", "source_rates", "source_rows", "within"]
 
 BLOCK = 8192  # samples: the same ones always stand in the same block
 
@@ -69,7 +69,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
         for start in range(first * decimation - half, last * decimation + half + 1, length):
             stop = min(start + length, last * decimation + half + 1)
             position, velocity, acceleration = data.kinematics(piece, step, start, stop, motion)
-            velocity[surveyed.still] = acceleration[surveyed.still] = 0.0
+            surveyed.held(position, velocity, acceleration)
             inner = measured_rows(robot, data, piece, step, start, stop, lag)
             time = piece.start_s + step * np.arange(start, stop, dtype=np.float64)
             done = min(last, (stop - 1 - half) // decimation)  # last row that is complete after this block
@@ -98,7 +98,7 @@ def _blocks(robot: Robot, processing: Processing, surveyed: Survey, delay_s: flo
                     index + np.arange(complete),
                     time,
                     rows[:complete],
-                    _usable(robot, surveyed, time, processing),
+                    _usable(robot, surveyed, time, processing, delay_s),
                     _rates(robot, data, piece, step, around, lag, torque, decimation),
                 )
                 yield block.aligned(delay_s - lag * step)
@@ -155,18 +155,45 @@ def source_rates(
 
     `delay_s` is what the block's rows were made with. `sources` as in `measured_rows`.
     """
-    data, step = surveyed.data, surveyed.sampling.step_s
-    lag = round(delay_s / step)
+    data, step, lag = surveyed.data, surveyed.sampling.step_s, round(delay_s / surveyed.sampling.step_s)
+    piece, around, filters, decimation = _under(surveyed, processing, time)
+    rates = _rates(robot, data, piece, step, around, lag, filters, decimation, sources)
+    rates[:, :, 0] += (delay_s - lag * step) * rates[:, :, 1]
+    return rates
+
+
+def source_rows(
+    robot: Robot,
+    surveyed: Survey,
+    processing: Processing,
+    time: Array,
+    delay_s: float,
+    sources: tuple[str, ...],
+) -> Array:
+    """What some sources alone add to what was measured of each row, at the instants `time` of a block: (B, rows).
+
+    Arguments as of `source_rates`; to a whole sample of the delay.
+    """
+    step = surveyed.sampling.step_s
+    piece, around, filters, decimation = _under(surveyed, processing, time)
+    rows = measured_rows(robot, surveyed.data, piece, step, *around, round(delay_s / step), sources)
+    return np.asarray(filters.apply(rows)[0][:, ::decimation].T)
+
+
+def _under(
+    surveyed: Survey, processing: Processing, time: Array
+) -> tuple[Piece, tuple[int, int], Differentiator, int]:
+    """The piece that rows at the instants `time` are of, the samples that they are made of, by which filters, and how
+    many samples lie between them.
+    """
+    step = surveyed.sampling.step_s
     decimation = processing.decimation(1 / step)
     filters = central(processing.taps(1 / step), step)
     starts = np.array([piece.start_s for piece in surveyed.sampling.pieces])
     piece = surveyed.sampling.pieces[int(np.searchsorted(starts, time[0], side="right")) - 1]
     first = round((time[0] - piece.start_s) / step)
     stop = first + (len(time) - 1) * decimation + 1
-    around = (first - filters.half, stop + filters.half)
-    rates = _rates(robot, data, piece, step, around, lag, filters, decimation, sources)
-    rates[:, :, 0] += (delay_s - lag * step) * rates[:, :, 1]
-    return rates
+    return piece, (first - filters.half, stop + filters.half), filters, decimation
 
 
 def _warmth(robot: Robot, data: Dataset, time: Array) -> Array | None:
@@ -191,14 +218,21 @@ def extents(surveyed: Survey, processing: Processing, delay_s: float) -> list[tu
     return pairs
 
 
-def _usable(robot: Robot, surveyed: Survey, time: Array, processing: Processing) -> NDArray[np.bool_]:
-    """Where each joint moves and each wrench is known, a margin around rest and gaps left out, shape (B, rows)."""
-    margin_s = 0.5 / processing.cutoff_hz
+def _usable(
+    robot: Robot, surveyed: Survey, time: Array, processing: Processing, delay_s: float
+) -> NDArray[np.bool_]:
+    """Where each joint moves and each wrench is known, a margin around rest and gaps left out, shape (B, rows).
+
+    Gaps are bridged; an unknown wrench is not, and no row may have a part of it.
+    """
+    margin_s, step_s = 0.5 / processing.cutoff_hz, surveyed.sampling.step_s
+    late_s = [abs(one.delay_s or 0.0) for one in robot.sensors.values()]
+    reach_s = len(processing.taps(1 / step_s)) // 2 * step_s + abs(delay_s) + max(late_s, default=0.0)
     gaps = within(time, surveyed.gaps, margin_s)
     moving = [~(gaps | within(time, rest, margin_s)) for rest in surveyed.rest]
     if not surveyed.data.has_torque:
         moving = [np.zeros(len(time), dtype=bool)] * len(moving)
-    known = ~gaps & ~within(time, surveyed.unknown, margin_s)
+    known = ~gaps & ~within(time, surveyed.unknown, reach_s)
     return np.stack([*moving, *[known] * (robot.regressor.layout.count - len(moving))], axis=1)
 
 

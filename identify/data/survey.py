@@ -19,7 +19,7 @@ from heft.identify.errors import DataError
 if TYPE_CHECKING:
     from heft.identify.robot import Robot
 
-__all__ = ["Survey", "still_joints", "survey"]
+__all__ = ["Survey", "still_joints", "survey", "unknown_wrenches"]
 
 REST_SPEED = 0.005  # of a joint's top speed: slower is at rest
 REST_S = 0.25  # at least so long
@@ -35,6 +35,7 @@ class Survey:
     data    the same data, short gaps bridged
     rest    per joint: when it stood still [s]
     still   joints that stand still in all the data: what they seem to move is jitter, shape (n,)
+    place   mean position of each joint [rad, m], where the still ones are taken to be, shape (n,)
     gaps    bridges that are too long to be believed: rows there are left out [s]
     travel  range of each joint's positions [rad, m], shape (n,)
     speed   that each joint reaches [rad/s, m/s], shape (n,)
@@ -46,11 +47,22 @@ class Survey:
     sampling: Sampling
     rest: tuple[tuple[Interval, ...], ...]
     still: NDArray[np.bool_]
+    place: Array
     gaps: tuple[Interval, ...]
     travel: Array
     speed: Array
     notes: tuple[str, ...]
     unknown: tuple[Interval, ...] = ()
+
+    def held(self, position: Array, *derivatives: Array) -> None:
+        """Take the jitter of still joints out of positions and their derivatives (n, K), in place.
+
+        A parameter that only jitter shows would be fitted to noise: its share in other parameters is as large as that
+        of one that the data determine.
+        """
+        position[self.still] = self.place[self.still, None]
+        for each in derivatives:
+            each[self.still] = 0.0
 
 
 def still_joints(data: Dataset, processing: Processing) -> NDArray[np.bool_]:
@@ -95,16 +107,17 @@ def survey(robot: Robot, data: Dataset, processing: Processing) -> Survey:
                 rest[j] += _runs(row, piece.start_s, step)
         notes += _rest_notes(robot, rest, data)
     resting_at = tuple(tuple(intervals) for intervals in rest)
-    unknown = _unknown_wrenches(data)
+    unknown = unknown_wrenches(data)
     if unknown:
         lost = sum(b - a for a, b in unknown)
         notes.append(
             f"wrenches are not known for {lost:.2f} s of {data.duration_s:.2f} s: their rows are left out"
         )
-    return Survey(data, sampling, resting_at, still, gaps, ranges, fast, tuple(notes), unknown)
+    place = np.concatenate([q for q, _ in positions], axis=1).mean(axis=1)
+    return Survey(data, sampling, resting_at, still, place, gaps, ranges, fast, tuple(notes), unknown)
 
 
-def _unknown_wrenches(data: Dataset) -> tuple[Interval, ...]:
+def unknown_wrenches(data: Dataset) -> tuple[Interval, ...]:
     """When a wrench was not known [s]."""
     if data.wrenches is None:
         return ()

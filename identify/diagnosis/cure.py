@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heft.daq.importing.turns import TurnCounter
 from heft.daq.importing.units import to_si
 from heft.identify.bodies.arrays import Array
 from heft.identify.diagnosis.log import QUANTITIES, Log
@@ -55,7 +56,10 @@ def _quantity(log: Log, key: str, part: Mapping[str, Any]) -> Log:
         factor = factor * np.asarray(part.get(what, 1.0), dtype=np.float64)
     gear = np.asarray(part.get("gear", 1.0), dtype=np.float64)
     factor = factor * gear if key == "tau" else factor / gear
-    return log.with_values(**{key: values * factor + np.asarray(part.get("offset", 0.0), dtype=np.float64)})
+    values = values * factor + np.asarray(part.get("offset", 0.0), dtype=np.float64)
+    if part.get("wrapped"):
+        values = TurnCounter(np.full(values.shape[1], 2 * np.pi))(values)
+    return log.with_values(**{key: values})
 
 
 def _wrench(values: Array, part: Mapping[str, Any]) -> Array:

@@ -25,6 +25,7 @@ from heft.identify.diagnosis.regression import Regression
 from heft.identify.diagnosis.runs import runs_of
 from heft.identify.diagnosis.smoothing import check_smoothing
 from heft.identify.diagnosis.stamps import check_stamps
+from heft.identify.diagnosis.turns import check_turns
 from heft.identify.diagnosis.values import check_signals, check_values, without_garbage
 from heft.identify.diagnosis.velocity_checks import check_velocities
 from heft.identify.diagnosis.weak_torques import (
@@ -62,11 +63,14 @@ def look_over(log: Log, robot: Robot | None = None) -> list[Finding]:
 def _looked(
     log: Log, robot: Robot | None, checks: tuple[Callable[[Log], list[Finding]], ...]
 ) -> list[Finding]:
+    turns = check_turns(log)
+    log, _ = corrected(log, None, turns)
     found = [one for check in checks for one in check(log)]
     log = _readable(log, found)
     units = check_velocities(log, robot)
-    found += units
-    return _sorted([*found, *check_excitation(corrected(log, None, units)[0], robot)])
+    log, _ = corrected(log, None, units)
+    turns = turns or check_turns(log)  # of degrees, they show once these are known to be some
+    return _sorted([*turns, *found, *units, *check_excitation(corrected(log, None, turns)[0], robot)])
 
 
 def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
@@ -88,16 +92,20 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
     found += computed
     if any(one.severity == "fatal" for one in computed):  # what else is odd about such torques is the model's
         return _sorted(found)
-    dead = {log.joints[j] for j in coarse_torques(rows, log)}
-    doubted = any(one.place is not None and one.place.table == "dq" and one.fix is None for one in found)
+    causes = _causes(log, data, rows, found)
+    units = [replace(one, rival=False) for one in causes if one.id == "angle_unit"]
+    if any(one.fix is None for one in units):  # a model of such positions tells nothing
+        return _sorted([*found, *units])
     try:
-        measured = data if doubted or "dq" not in log.tables else dataset_of(log, velocities=True)
-        causes = [one for one in find_explanations(log, measured, rows) if one.where not in dead]
-    except (DataError, np.linalg.LinAlgError):
-        causes = []
-    causes = _beside(found, causes)
-    found += causes
-    try:
+        if units:  # all else was seen with positions in another unit
+            motion = {(one.id, one.where) for one in check_excitation(log, robot)}
+            log, _ = corrected(log, None, units)
+            data = dataset_of(log)
+            rows = Regression.of(robot, data)
+            found = [one for one in found if (one.id, one.where) not in motion]
+            found += [*units, *check_excitation(log, robot)]
+            causes = [one for one in _causes(log, data, rows, found) if one.id != "angle_unit"]
+        found += causes
         log, mended = corrected(log, robot, causes)
         assert mended is not None
         rows = Regression.of(mended, dataset_of(log))
@@ -114,6 +122,18 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
             del wrong[rival.where]
     found += wrong.values()
     return _sorted(_beside([], found))
+
+
+def _causes(log: Log, data: Dataset, rows: Regression, found: list[Finding]) -> list[Finding]:
+    """What explains the data better than the robot's file does, beside what was found."""
+    dead = {log.joints[j] for j in coarse_torques(rows, log)}
+    doubted = any(one.place is not None and one.place.table == "dq" and one.fix is None for one in found)
+    try:
+        measured = data if doubted or "dq" not in log.tables else dataset_of(log, velocities=True)
+        causes = [one for one in find_explanations(log, measured, rows) if one.where not in dead]
+    except (DataError, np.linalg.LinAlgError):
+        return []
+    return _beside(found, causes)
 
 
 def _without_placed(log: Log, robot: Robot) -> Log:

@@ -19,6 +19,8 @@ from heft.identify.information.reduction import Information
 
 __all__ = ["RANK_TOLERANCE", "closest_to_prior", "covariance", "weights_of"]
 
+ROUNDING = 1e-12  # of the largest column: a smaller one is rounding, and as long as any when it is scaled
+
 
 def closest_to_prior(
     problem: Problem, weights: Array, *, metric: Array | None = None, information: Information | None = None
@@ -38,7 +40,7 @@ def covariance(problem: Problem, weights: Array, information: Information) -> tu
     R, _, _ = problem.stacked(weights, information)
     regressor = R[:, list(problem.base.independent)]
     size = np.linalg.norm(regressor, axis=0)
-    size = np.where(size > 0, size, 1.0)
+    size[size <= ROUNDING * size.max(initial=0.0)] = np.inf  # such a column is none
     _, values, V = np.linalg.svd(regressor / size)
     known = values > RANK_TOLERANCE * values[0]
     rank = int(known.sum())

@@ -51,6 +51,9 @@ LEAST_SIZE = 0.05  # [m]
 MOST_SIZE = 0.6  # [m] by inertia alone: files have wrong ones
 UNKNOWN_SPREAD = 0.5  # without a prior: masses of one kilogram, each by as much
 UNKNOWN_MASS = 1.0  # [kg]
+UNKNOWN_DENSITY = (
+    500.0  # [kg/m3] of its box, of a link that the file has no mass of while it has others': half water
+)
 
 
 class Reweighter(Protocol):
@@ -282,9 +285,21 @@ class _Posed:
 
     @cached_property
     def masses(self) -> Mapping[str, float]:
-        """How heavy each link is, roughly [kg]."""
-        masses = {link: float(self.known[self.layout.link(link)][0]) for link in self.layout.links}
-        return {link: mass if mass > 0 else UNKNOWN_MASS for link, mass in masses.items()}
+        """How heavy each link is, roughly [kg]: of one without a mass in a file that has others, what fills its box."""
+        masses = {}
+        for link in self.layout.links:
+            if link not in self.unknown:
+                masses[link] = float(self.known[self.layout.link(link)][0])
+            elif self.prior is None or link not in self.extents:
+                masses[link] = UNKNOWN_MASS
+            else:
+                masses[link] = UNKNOWN_DENSITY * float(np.prod(np.ptp(self.extents[link], axis=0)))
+        return masses
+
+    @cached_property
+    def unknown(self) -> tuple[str, ...]:
+        """Links of which no prior tells a mass."""
+        return tuple(link for link in self.layout.links if not self.known[self.layout.link(link)][0] > 0)
 
     @cached_property
     def sizes(self) -> Mapping[str, float]:
@@ -355,9 +370,11 @@ class _Posed:
     def metric_of(self, spread: PriorSpread) -> Array:
         """The same for another spread, and without what a wrist sensor says: `body_metric` of each link."""
         metric = np.diag(spread.friction * self.scales)
-        inertia = UNKNOWN_SPREAD if self.prior is None else spread.inertia
         for link in self.layout.links:
-            block = self.layout.link(link)
+            block, inertia = (
+                self.layout.link(link),
+                UNKNOWN_SPREAD if link in self.unknown else spread.inertia,
+            )
             metric[block, block] = body_metric(
                 self.known[block], inertia, self.sizes[link], self.masses[link]
             )
@@ -384,6 +401,11 @@ class _Posed:
                 "level allows; give the prior masses, from a data sheet or CAD",
             )
         at_level = self.consistency(self.prior)
+        if self.unknown:
+            return (
+                f"the robot's file has no mass of {', '.join(self.unknown)}: what data leave open of it is as small as "
+                "the level allows, and may be as much as would fill its box; give its mass, from a data sheet or CAD",
+            )
         if at_level.ok:
             return ()
         return (

@@ -45,13 +45,15 @@ def imu_noise(robot: Robot, q: Array, name: str, gyro: float, accelerometer: flo
     """
     assert robot.prior is not None
     n = len(q)
-    _, place = robot.imus[name]
+    link, place = robot.imus[name]
+    turn, origin = robot.tree.link_pose(link, q[:, None])
+    lever = origin[0] + turn[0] @ place[:3, 3]
     rest = np.concatenate([np.zeros(6), -robot.gravity])
     base = np.vstack([rest, rest + np.eye(9)])
     still = np.zeros((10, n))
     rows = robot.regressor.torque(np.tile(q, (10, 1)), still, still, robot.prior, base)[:, n:]
     by_rate, by_turning, by_moving = np.split((rows[1:] - rows[0]).T, 3, axis=1)
-    by_turning = by_turning + by_moving @ skew(place[:3, 3])  # the root's origin: a - alpha x r
+    by_turning = by_turning + by_moving @ skew(lever)  # the root's origin: a - alpha x r
     turning = gyro * 2.0 * np.pi * CUTOFF_HZ / np.sqrt(3.0)
     squares = (by_rate**2).sum(axis=1) * gyro**2 + (by_turning**2).sum(axis=1) * turning**2
     return np.asarray(np.sqrt(squares + (by_moving**2).sum(axis=1) * accelerometer**2))

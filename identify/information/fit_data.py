@@ -165,6 +165,8 @@ class FitData:
         information = tuple(reduction.finish() for reduction in reductions)
         if not any(one.rows.any() for one in information):
             raise DataError(_no_rows(self.accounts))
+        if not any(one.factors[:, :, -1].any() for one in information):
+            raise DataError("every torque is zero while the robot moves; give what the drives measured")
         return information
 
     def parts(self, count: int) -> tuple[Information, ...]:

@@ -177,7 +177,7 @@ def _prediction(result: Judged) -> list[Reason]:
     missed = [
         (float(share), joint)
         for share, joint, rows in zip(error.per_joint, result.robot.rows, error.rows, strict=True)
-        if rows > 0 and share > JOINT
+        if rows > 0 and JOINT < share < np.inf  # without any torque: `constant-torque`
     ]
     if missed:
         missed.sort(reverse=True)

@@ -208,6 +208,10 @@ def _prior(
 
 
 def _sensor(name: str, values: Mapping[str, Any]) -> WrenchSensorConfig:
+    if not isinstance(values, Mapping):
+        raise ModelError(
+            f"wrench_sensors.{name}: {values!r}; give its keys, as {{'frame': 'SITE', 'contact': True}}"
+        )
     try:
         return WrenchSensorConfig(**values)
     except ValidationError as exc:

@@ -25,7 +25,22 @@ def build_model(path: Path, model: ModelText, free: bool = False) -> pin.Model:
             return pin.buildModelFromUrdf(str(path))
         return pin.buildModelFromMJCF(str(path))
     except (ValueError, RuntimeError, LookupError, MemoryError) as exc:
-        raise ModelError(f"{path.name}: Pinocchio cannot read it: {exc}") from exc
+        raise ModelError(f"{path.name}: Pinocchio cannot read it: {exc}{_without_limit(model)}") from exc
+
+
+def _without_limit(model: ModelText) -> str:
+    """What a URDF's parser tells on standard error alone: joints that turn or slide so far, and do not say how far."""
+    joints = [] if model.format != "urdf" else model.root().findall("joint")
+    named = [
+        str(joint.get("name"))
+        for joint in joints
+        if joint.get("type") in ("revolute", "prismatic") and joint.find("limit") is None
+    ]
+    if not named:
+        return ""
+    return (
+        f" ({', '.join(named)}: no <limit>; give it one, with effort and velocity, or make it `continuous`)"
+    )
 
 
 def floats(model: pin.Model) -> bool:

@@ -95,7 +95,7 @@ def place_sensors(
 
 
 def _frame(file: ModelFile, key: str, frame: str) -> tuple[str, Array]:
-    if frame not in file.frames:
+    if not isinstance(frame, str) or frame not in file.frames:
         raise ModelError(f"{key}: the model has no frame {frame}; it must be one of {', '.join(file.frames)}")
     return file.frames[frame]
 

@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from heft.daq.recording import Recording
 from heft.identify import Robot
@@ -86,6 +90,78 @@ def test_from_a_csv_to_a_report(
     assert (
         main(["identify", str(log), "--robot", str(urdf), "--out", str(out), "--json"]) == 0
     )  # replaces its own
+
+
+def bag_of(table: Any, folder: Path, storage: StoragePlugin) -> Path:
+    """A bag by the stock writer, its file alone, without metadata.yaml."""
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    header, stamp = store.types["std_msgs/msg/Header"], store.types["builtin_interfaces/msg/Time"]
+    joint_state = store.types["sensor_msgs/msg/JointState"]
+    names = ["shoulder_joint", "elbow_joint"]
+    with Writer(folder, version=8, storage_plugin=storage) as writer:
+        topic = writer.add_connection("/joint_states", joint_state.__msgtype__, typestore=store)
+        for t, *row in table:
+            ns = 1_700_000_000_000_000_000 + round(t * 1e9)
+            head = header(stamp=stamp(sec=ns // 10**9, nanosec=ns % 10**9), frame_id="")
+            message = joint_state(head, names, *np.array(row).reshape(3, 2))
+            writer.write(topic, ns, store.serialize_cdr(message, joint_state.__msgtype__))
+    (folder / "metadata.yaml").unlink()
+    (path,) = folder.iterdir()
+    return path
+
+
+def data_set_of(table: Any, folder: Path) -> Path:
+    """LeRobot's layout (v3), with two episodes in a file, as pyarrow writes it."""
+    half = len(table) // 2
+    columns = {
+        name: pa.FixedSizeListArray.from_arrays(pa.array(table[:, k : k + 2].astype(np.float32).ravel()), 2)
+        for name, k in (("observation.state", 1), ("observation.velocity", 3), ("observation.effort", 5))
+    }
+    columns |= {
+        "timestamp": np.tile(table[:half, 0], 2).astype(np.float32),
+        "episode_index": np.repeat([0, 1], half),
+    }
+    place = folder / "data" / "chunk-000" / "file-000.parquet"
+    place.parent.mkdir(parents=True)
+    pq.write_table(pa.table(columns), place)
+    (folder / "meta").mkdir()
+    names = ["shoulder_joint.pos", "elbow_joint.pos"]
+    info = {"codebase_version": "v3.0", "fps": 100, "features": {"observation.state": {"names": names}}}
+    (folder / "meta" / "info.json").write_text(json.dumps(info), encoding="utf-8")
+    return folder
+
+
+def odd_names(table: Any, path: Path) -> Path:
+    """Arrays that are told apart by what they do."""
+    np.savez(path, zz=table[:, 0], foo=table[:, 3:5], bar=table[:, 1:3], baz=table[:, 5:7])
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda table, folder: bag_of(table, folder / "bag", StoragePlugin.MCAP),
+        lambda table, folder: bag_of(table, folder / "bag", StoragePlugin.SQLITE3),
+        lambda table, folder: odd_names(table, folder / "log.npz"),
+        lambda table, folder: data_set_of(table, folder / "set"),
+    ],
+    ids=["a bag in MCAP", "a bag in sqlite3", "odd names", "LeRobot"],
+)
+def test_from_other_formats_to_a_report(
+    made: Callable[[Any, Path], Path],
+    urdf: Path,
+    table: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log, out = made(table, tmp_path), tmp_path / "out"
+    code = main(["identify", str(log), "--robot", str(urdf), "--out", str(out), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert (out / "report.html").is_file()
+    assert said["relative_error"]["validation"] < 0.02
+    assert said["total_mass"] == pytest.approx(3.1, rel=0.1)
 
 
 def test_what_travels_inside(

@@ -38,6 +38,8 @@ def test_from_waiting_to_released() -> None:
     out = io.StringIO()
     panel = PayloadPanel(Console(file=out, width=90), "wam7", Path("sessions/x"))
     assert "waiting" in picture(panel)
+    panel.hand_known(0.9358)
+    assert "waiting  hand learned: 0.936 kg" in picture(panel)
     with panel.shown():
         panel.update({"number": 1, "state": "carried"})
         assert "weighing" in picture(panel)

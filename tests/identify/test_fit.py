@@ -43,6 +43,18 @@ def motion(robot: Robot, seed: int = 0, seconds: float = 20.0, noise: float = 0.
     return Dataset.from_arrays(t, q, tau + noise * rng.normal(size=tau.shape))
 
 
+def test_a_link_that_the_file_has_no_mass_of_is_not_taken_for_nearly_none(robot) -> None:
+    """No torque tells the mass of the first link; its box holds 5 kg of half the density of water."""
+    layout, prior = Layout(robot.parameter_names), robot.prior.copy()
+    prior[layout.link("link1")] = 0.0
+    box = np.array([[-0.1, -0.1, -0.125], [0.1, 0.1, 0.125]])
+    found = fit(replace(robot, prior=prior, shapes={"link1": box}), motion(robot, noise=0.02))
+    assert found.intervals["link1.mass"].low <= 3.0 <= found.intervals["link1.mass"].high < 15.0
+    assert found.intervals["link1.mass"].prior_dominated
+    assert found.intervals["total_mass"].high > 6.0
+    assert any("the robot's file has no mass of link1" in line for line in found.warnings)
+
+
 def test_the_cut_off_is_chosen_and_kept(robot) -> None:
     found = fit(robot, motion(robot))
     assert found.processing.cutoff_hz > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,18 +12,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+import yaml
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from heft.daq.config.rig import load_rig
 from heft.daq.config.shipped import CONFIGS
+from heft.daq.emulation.cell import EmulatedCell
 from heft.daq.recording import Recording
 
 CHROMIUM = Path("/usr/bin/chromium")
+REST = [0.0, -0.5, 0.0, 1.8, -1.8, 0.0, 0.0]
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -39,7 +46,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(240)]
 class Service:
     """A `heft serve` of its own, in a folder of its own."""
 
-    def __init__(self, folder: Path, rig: str, *more: str) -> None:
+    def __init__(self, folder: Path, rig: str | Path, *more: str) -> None:
         self.folder, self.data = folder, folder / "data"
         words = [
             "serve",
@@ -152,8 +159,9 @@ def test_strangers_are_refused_and_nothing_moves(service: Service) -> None:
     said = _gigabyte(service.url)
     assert " 413 " in said
     assert "a body of 1073741824 bytes" in said
-    with pytest.raises((InvalidStatus, ConnectionClosed)):
-        connect(f"{service.url.replace('http', 'ws')}/stop", origin="http://evil.example").recv()  # type: ignore[arg-type]
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"{service.url.replace('http', 'ws')}/stop", origin="http://evil.example")  # type: ignore[arg-type]
+    assert b"origin 'http://evil.example'" in refused.value.response.body
     assert service.status()["job"] is None
     log = Path(os.environ["XDG_STATE_HOME"], "heft", "heft.log").read_text()
     assert "refused http /api/run" in log
@@ -191,9 +199,9 @@ def test_a_session_by_the_command_line_finds_the_service(service: Service, tmp_p
     assert service.url in shown.stdout
 
 
-def test_the_page_shows_a_session_and_stops_it(service: Service, browser: Any) -> None:
+def test_the_page_shows_a_session_and_what_it_tells_and_stops_it(service: Service, browser: Any) -> None:
     page, hosts = opened(browser, service)
-    number = service.post("/api/run", session="wam7_excitation.yaml", speed=0.8, identify=False)["number"]
+    number = service.post("/api/run", session="wam7_excitation.yaml", speed=0.9)["number"]
     shows(page, "heft.state.progress?.state === 'moving' && heft.state.progress.seconds_done > 3")
     shows(page, "heft.arm.path !== null")
     before = page.evaluate("[heft.arm.drawn, heft.plot.drawn, heft.arm.q[0]]")
@@ -203,6 +211,11 @@ def test_the_page_shows_a_session_and_stops_it(service: Service, browser: Any) -
     assert after[1] > before[1]
     assert after[2] != before[2]
     assert page.evaluate("heft.arm.path.points.length") > 100
+    # Intervals of what is identified, relative to the first: they shrink as the motion goes on.
+    widths = "[...document.querySelectorAll('#known .bar i')].map((bar) => parseFloat(bar.style.width))"
+    shows(page, f"{widths}.length > 30")
+    assert "of 69 base parameters" in page.inner_text("#known .rank")
+    shows(page, f"{widths}.filter((width) => width < 80).length > 25")
     page.click("#stop")
     outcome = service.outcome(number)
     assert (outcome["state"], outcome["reason"]) == ("aborted", "stopped on the page")
@@ -244,24 +257,104 @@ def test_a_pick_up_shows_its_mass(service: Service, browser: Any) -> None:
     page.context.close()
 
 
-def test_killed_in_mid_session_and_started_again(tmp_path: Path) -> None:
+def test_without_the_token_nobody_is_let_in(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef\n", encoding="utf-8")
+    token.chmod(0o600)
     with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", folder)
-        first = Service(tmp_path, "sim_wam7.yaml")
-        first.post("/api/run", session="wam7_excitation.yaml", speed=0.9, identify=False)
-        first.until(lambda: _recorded(first.data) > 3.0)
-        seconds = _recorded(first.data)
-        first.end(signal.SIGKILL)
-        second = Service(tmp_path, "sim_wam7.yaml")
-        (entry,) = second.http.get("/api/catalogue").json()["entries"]
-        assert entry["seconds"] > seconds - 1.0
-        assert not list(second.data.glob("*/*.partial"))
-        number = second.post("/api/run", session="wam7_excitation.yaml", speed="max", identify=False)[
-            "number"
-        ]
-        assert second.outcome(number)["state"] == "done"
-        assert len(second.http.get("/api/catalogue").json()["entries"]) == 2
-        assert second.end() == 0
+        patch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        service = Service(tmp_path, "sim_wam7.yaml", "--token", str(token))
+        for headers in ({}, {"authorization": "Bearer 0123456789abcdeF"}, {"cookie": "heft_token=x"}):
+            for method, path in (("GET", "/api/status"), ("POST", "/api/run"), ("POST", "/api/stop")):
+                answer = service.http.request(
+                    method, path, headers={**headers, "content-type": "application/json"}, content=b"{}"
+                )
+                assert answer.status_code == 401
+                assert "no token, or a wrong one" in answer.json()["error"]
+            for path in ("/stop", "/live"):
+                with pytest.raises(InvalidStatus) as refused:
+                    connect(f"{service.url.replace('http', 'ws')}{path}", additional_headers=headers)
+                assert refused.value.response.status_code == 401
+                assert b"no token, or a wrong one" in refused.value.response.body
+        service.http.headers["authorization"] = "Bearer 0123456789abcdef"
+        assert service.status()["job"] is None
+        assert service.end() == 0
+    log = (tmp_path / "state/heft/heft.log").read_text(encoding="utf-8")
+    assert log.count("no token, or a wrong one") == 15
+
+
+def test_killed_in_mid_session_and_started_again(tmp_path: Path) -> None:
+    """The devices are another process, which outlives the service: their watchdog is all that stops the arm."""
+    rig: dict[str, Any] = yaml.safe_load((CONFIGS / "rigs/emulated_wam7.yaml").read_text(encoding="utf-8"))
+    rig["robot"] = str(CONFIGS / "robots/wam7.yaml")
+    for part in (rig["devices"], rig["emulation"]["devices"]):
+        part.pop("gripper", None)
+    rig.pop("mqtt")
+    rig["simulation"]["step_s"] = 0.004
+    rig["devices"]["arm"] |= {"rate_hz": 100, "timeout_s": 0.5}
+    rig["emulation"]["devices"]["arm"]["servo_hz"] = 250
+    (tmp_path / "cell.yaml").write_text(yaml.safe_dump(rig), encoding="utf-8")
+    watch = {"stream_age_s": 1.0, "tracking_error": 0.4, "velocity_margin": 2.0}
+    there, back = ({"to": to, "fraction": 0.1} for to in ([0.5, -0.9, 0.4, 1.4, -1.4, 0.4, 0.4], REST))
+    steps = [{"name": "there", "move": there}, {"name": "back", "move": back}]
+    session = {"name": "short", "rig": "../rig.yaml", "rate_hz": 200, "watch": watch, "steps": steps}
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions/short.yaml").write_text(yaml.safe_dump(session), encoding="utf-8")
+    log = tmp_path / "plant.npz"
+
+    async def kill_and_go_on() -> tuple[int, float, list[dict[str, Any]], dict[str, Any]]:
+        async with EmulatedCell(load_rig(tmp_path / "cell.yaml"), 0) as cell:
+            for name, where in cell.endpoints.items():
+                rig["devices"][name] |= where
+            real = {key: rig[key] for key in ("name", "robot", "cell", "devices")}
+            (tmp_path / "rig.yaml").write_text(yaml.safe_dump(real), encoding="utf-8")
+            killed_ns, seconds = await asyncio.to_thread(_killed_in_motion, tmp_path)
+            await asyncio.sleep(3.0)
+            await cell.log(log)
+            return killed_ns, seconds, *await asyncio.to_thread(_started_again, tmp_path)
+
+    with tempfile.TemporaryDirectory(prefix="heft-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        with ThreadPoolExecutor(1) as elsewhere:  # the browser's own loop runs in this thread
+            killed_ns, seconds, entries, outcome = elsewhere.submit(asyncio.run, kill_and_go_on()).result()
+    plant = np.load(log)
+    speed = np.abs(plant["v"]).max(axis=1)
+    assert speed[plant["t_ns"] < killed_ns][-100:].max() > 0.1  # [rad/s]
+    # The watchdog is of 0.5 s; then a ramp, and a host that others keep busy.
+    assert speed[plant["t_ns"] > killed_ns + 1_500_000_000].max() < 0.01
+    assert outcome["state"] == "done", outcome["reason"]
+    assert [one["state"] for one in entries] == ["done", "cut off"]  # the newest first
+    assert entries[1]["seconds"] > seconds - 1.0
+
+
+def _killed_in_motion(folder: Path) -> tuple[int, float]:
+    """A session of the rig in this folder, whose service is killed: when [ns], and what was recorded before [s]."""
+    service = Service(folder, folder / "rig.yaml", "--sessions", str(folder / "sessions"))
+    assert service.status()["real"]
+    service.post("/api/run", session="short.yaml", identify=False, unrehearsed=True)
+    service.until(lambda: service.status()["waiting"])  # nothing moves before a name is typed
+    service.post("/api/arm", name="wam7")
+    service.until(lambda: _recorded(service.data) > 4.0)
+    seconds = _recorded(service.data)
+    service.popen.kill()
+    killed_ns = time.monotonic_ns()
+    service.end(signal.SIGKILL)
+    return killed_ns, seconds
+
+
+def _started_again(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What the catalogue then has, and the outcome of the next session."""
+    service = Service(folder, folder / "rig.yaml", "--sessions", str(folder / "sessions"))
+    assert len(service.http.get("/api/catalogue").json()["entries"]) == 1
+    assert not list(service.data.glob("*/*.partial"))
+    assert service.status()["armed_s"] == 0
+    service.post("/api/arm", name="wam7")
+    number = service.post("/api/run", session="short.yaml", identify=False, unrehearsed=True)["number"]
+    outcome = service.outcome(number)
+    entries = service.http.get("/api/catalogue").json()["entries"]
+    assert service.end() == 0
+    return entries, outcome
 
 
 def _gigabyte(url: str) -> str:

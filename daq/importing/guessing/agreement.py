@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heft.daq.importing.table import ABSURD
+
 __all__ = ["Agreement", "agreement", "integrates"]
 
 #: Steps that increments are taken over: long enough to stand out of quantisation, short enough for a motion.
@@ -47,7 +49,7 @@ def agreement(t: NDArray[np.float64], position: NDArray[np.float64], rate: NDArr
         return Agreement(slope, squared)
     dt = np.where((dt > 0) & (dt < 10 * usual), dt, 0.0)
     for k in range(n):
-        both = np.isfinite(position[:, k]) & np.isfinite(rate[:, k])
+        both = (np.abs(position[:, k]) < ABSURD) & (np.abs(rate[:, k]) < ABSURD)
         p, v = np.where(both, position[:, k], 0.0), np.where(both, rate[:, k], 0.0)
         integral = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) * dt)])
         a, b = p[STEPS:] - p[:-STEPS], integral[STEPS:] - integral[:-STEPS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.daq.importing.guessing.names import MEASURED, MOTOR, NameHints, hints_of, plain_joint
-from heft.daq.importing.table import Column, Table
+from heft.daq.importing.table import ABSURD, Column, Table
 
 __all__ = ["Family", "blocks", "changing", "copies", "families_of", "largest", "matched", "roughness"]
 
@@ -21,6 +21,7 @@ _COPY = 0.999  # correlation of a command with what follows it
 QUALIFIERS = (
     MEASURED | MOTOR | {"raw", "filtered", "link", "joint", "axis"}
 )  # of a quantity, not of a joint's name
+SIDES = frozenset(("left", "right", "l", "r", "lh", "rh", "leader", "follower", "master", "slave"))
 DEAD = 1e-9  # of its own size: a column that moves less carries no signal
 
 
@@ -44,6 +45,11 @@ class Family:
     def live(self) -> NDArray[np.bool_]:
         """Which columns change at all, shape (m,)."""
         return changing(self.values)
+
+    @property
+    def side(self) -> frozenset[str]:
+        """Words that say of which of two arms it is."""
+        return frozenset(self.hints.words) & SIDES
 
     @property
     def known(self) -> bool:
@@ -73,7 +79,7 @@ def families_of(table: Table, joints: Sequence[str] = (), named: bool = True) ->
     indexed = _indexed([c.name for c in table.columns if c.place is None]) if named else {}
     parted = _all_parted([c for c in table.columns if c.place is None], indexed) if named else {}
     for column in table.columns:
-        if column.place is not None:
+        if column.place is not None and named:
             quantity = hints_of(column.label).quantity if column.label else ""
             key = f"{column.array} {quantity}".strip()
             label = _without_quantity(column.label) if quantity else column.label
@@ -101,11 +107,15 @@ def families_of(table: Table, joints: Sequence[str] = (), named: bool = True) ->
             some = [some[k] for k in order]
             columns = tuple(column for column, _, _ in some)
         common = some[0][2] if len(some) > 1 or some[0][1] else columns[0].name
-        if columns[0].place is not None and len(some) == 1:
+        whole = columns[0].place is not None and named
+        if whole and len(some) == 1:
             common = columns[0].array
         hints = hints_of(common.strip(" ._-/:"), columns[0].unit)
         values = np.stack([np.asarray(table.head.column(column), np.float64) for column in columns], axis=1)
-        name = columns[0].array if columns[0].place is not None else common.strip(" ._-/:") or columns[0].name
+        values = np.where(np.abs(values) < ABSURD, values, np.nan)
+        if hints.words == ("i",) and len(some) > 1:  # a lone one counts rows
+            hints = replace(hints, quantity="current")
+        name = columns[0].array if whole else common.strip(" ._-/:") or columns[0].name
         families.append(Family(name, columns, tuple(label for _, label, _ in some), hints, values))
     return families
 
@@ -181,12 +191,9 @@ def matched(labels: Sequence[str], joints: Sequence[str]) -> list[int | None]:
     return places
 
 
-def blocks(singles: list[Family], joints: int) -> list[Family]:
-    """Columns without names, as blocks of equal width: as many as the robot has joints, or as three or two share."""
+def blocks(singles: list[Family], n: int) -> list[Family]:
+    """Columns without names, as blocks of n."""
     count = len(singles)
-    n = joints or next(
-        (count // parts for parts in (3, 2, 4) if count % parts == 0 and count // parts > 0), count
-    )
     if n == 0 or count < n:
         return singles
     blocks = []

@@ -64,11 +64,16 @@ def _rest(found: Guess, tables: Sequence[Table]) -> None:
             if whole in told or not left:
                 continue
             hints = hints_of(array)
+            key = "torque" if hints.quantity == "current" else hints.quantity
+            lone = key in ("position", "velocity", "torque", "temperature") and key not in found.map
+            second = "not one column for each joint" if lone else "a second one"
+            if key == "acceleration":
+                second = "accelerations are computed from positions"
             why = {
                 "command": "a command by its name, not a measurement",
                 "model": "a model's output by its name, not a measurement",
                 "derived": "made from others by its name",
-            }.get(hints.role, "a second one" if hints.quantity else "not known by its name")
+            }.get(hints.role, second if hints.quantity else "not known by its name")
             shown = [whole] if len(left) == len(names) and len(names) > 1 else left
             ignored += shown
             found.tell(shown, "ignored", "", why if not set(hints.words) & HOST else "not known by its name")

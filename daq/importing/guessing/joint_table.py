@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,17 +20,18 @@ from heft.daq.importing.guessing.families import (
     matched,
     roughness,
 )
+from heft.daq.importing.guessing.gears import position_gear, torque_constant, torque_gear
 from heft.daq.importing.guessing.guessed import Guess, RobotFacts, column_name
 from heft.daq.importing.guessing.joint_units import angle_unit, velocity_unit
-from heft.daq.importing.guessing.names import words_of
+from heft.daq.importing.guessing.names import COMMAND, DERIVED, MODEL
 from heft.daq.importing.guessing.time_base import guess_time, stated_rate
 from heft.daq.importing.table import Column, Table
+from heft.daq.importing.turns import TurnCounter, starts_anew
 from heft.daq.importing.units import known_unit, to_si
 
 __all__ = ["JointTable"]
 
-_GEAR = frozenset(("gear", "gears", "reduction", "ratio", "ratios", "gearing"))
-_CONSTANT = frozenset(("kt", "constant", "constants", "kmotor", "km"))
+MOST_UNKNOWN = 32  # families without a name that are tried pair by pair
 
 
 class JointTable:
@@ -43,16 +45,43 @@ class JointTable:
         self.times = [] if table.stamped else guess_time(table)
         self.rate = stated_rate(table, comments)
         self.reasons: dict[str, str] = {}
-        taken = {one.column.name for one in self.times}
-        every = families_of(table, robot.joints, named)
-        every = [one for one in every if not {c.name for c in one.columns} <= taken]
-        self.families = every if named else blocks(every, len(robot.joints))
-        self.width = self._width()
+        taken = {column.name for one in self.times for column in one.columns}
         self.t = self._seconds()
+        self.families = self._families(named, taken)
+        self.width = self._width()
+        self.position: Family | None = None
         self.position = self._named("position")
-        self.velocity = self._named("velocity")
-        self.torque = self._named("torque") or self._named("current")
+        self.velocity = self._named("velocity", beside=self.position)
+        self.torque = self._named("torque", beside=self.position) or self._named("current", self.position)
         self._by_agreement()
+
+    def _families(self, named: bool, taken: set[str]) -> list[Family]:
+        """Columns that belong together, without those that are `taken`; by their places where names tell nothing."""
+        every = families_of(self.table, self.robot.joints, named)
+        every = [one for one in every if not {c.name for c in one.columns} <= taken]
+        if not named:
+            return self._blocks(every)
+        several = [one for one in every if len(one) > 1]
+        told = any(one.hints.quantity or any(one.labels) for one in every)
+        if told or len(several) != 1 or len(several[0]) < 2 * max(1, len(self.robot.joints)):
+            return every
+        # One array, or columns x1, x2, ..., of everything.
+        beside = {column.name for one in every if one is not several[0] for column in one.columns}
+        return self._families(False, taken | beside)
+
+    def _blocks(self, singles: list[Family]) -> list[Family]:
+        """Columns without names as blocks of the robot's joints; else so that one block integrates to another."""
+        singles = [one for one in singles if one.known]
+        count = len(singles)
+        sizes = [count // parts for parts in (3, 2, 4) if count % parts == 0 and count >= parts]
+        if self.robot.joints:
+            sizes = [len(self.robot.joints)]
+        tried = [blocks(singles, n) for n in sizes]
+        for some in tried:
+            pairs = itertools.permutations(some[:MOST_UNKNOWN], 2)
+            if len(tried) == 1 or any(integrates(self._agreement(one, other)) for one, other in pairs):
+                return some
+        return tried[0] if tried else blocks(singles, count)
 
     @property
     def score(self) -> tuple[float, ...]:
@@ -105,27 +134,31 @@ class JointTable:
         return len(family) >= self.width or (len(named) > 0 and len(set(named)) == len(named))
 
     def _places(self, family: Family) -> list[int | None]:
-        """Of its columns, the places of the robot's joints that they are of by name."""
+        """Of its columns, the places of the robot's joints that they are of by name; without, as positions are."""
         labels = family.labels
         if not any(labels):
-            texts = [
-                [str(one) for one in value.tolist()]
+            texts = [  # the last ones: of a CSV by `ros2 topic echo --csv` they stand before the numbers
+                [str(one) for one in value.reshape(-1)[-len(family) :].tolist()]
                 for value in self.table.constants.values()
-                if value.dtype.kind in "US" and value.size == len(family)
+                if value.dtype.kind in "US" and value.size >= len(family)
             ]
             labels = tuple(texts[0]) if texts else labels
+        first = self.position
+        if not any(labels) and first is not None and any(first.labels) and len(first) == len(family):
+            labels = first.labels
         return matched(labels, self.robot.joints) if any(labels) else [None] * len(family)
 
-    def _named(self, quantity: str) -> Family | None:
-        """The measured family that goes by this quantity's name, the one with most signal first."""
+    def _named(self, quantity: str, beside: Family | None = None) -> Family | None:
+        """The measured family of this quantity's name, of the same arm as `beside`, that with most signal first."""
         own = [one for one in self.families if one.hints.quantity == quantity and self._fits(one)]
-        measured = [one for one in own if one.hints.role == "measured"]
+        measured = [one for one in own if self._is_measured(one)]
         alive = [one for one in measured if one.live.any()]
         if not measured:
             return None
         best = max(
             alive or measured,
             key=lambda one: (
+                beside is not None and one.side == beside.side,
                 int(one.live.sum()),
                 not one.hints.motor,
                 one.hints.emphatic,
@@ -139,6 +172,14 @@ class JointTable:
         self.reasons[best.name] = why
         return best
 
+    def _is_measured(self, family: Family) -> bool:
+        """By its name; what ends in r is a reference where the same name without it is there, else a right arm's."""
+        if family.hints.role == "measured":
+            return True
+        bare = tuple(word for word in family.hints.words if not word.isdigit())
+        names = {one.hints.words for one in self.families}
+        return bare[-1:] == ("r",) and not set(bare) & (COMMAND | MODEL | DERIVED) and bare[:-1] not in names
+
     def _by_agreement(self) -> None:
         """Fill in what names do not tell: what integrates to what."""
         known = {id(one) for one in (self.position, self.velocity, self.torque)}
@@ -146,7 +187,7 @@ class JointTable:
             one
             for one in self.families
             if id(one) not in known and not one.hints.quantity and one.live.any() and self._fits(one)
-        ]
+        ][:MOST_UNKNOWN]
         if self.position is None or self.velocity is None:
             pairs = [
                 (found.share, one, other)
@@ -154,6 +195,8 @@ class JointTable:
                 for other in ([self.velocity] if self.velocity else unknown)
                 if one is not other and integrates(found := self._agreement(one, other))
             ]
+            rates = {id(other) for _, _, other in pairs}  # what integrates to something is no position
+            pairs = [pair for pair in pairs if id(pair[1]) not in rates] or pairs
             if pairs:
                 share, self.position, self.velocity = max(pairs, key=lambda pair: pair[0])
                 why = f"its increments are the integral of {self.velocity.name!r} ({100 * share:.0f} % of the joints)"
@@ -168,6 +211,8 @@ class JointTable:
             rest = [
                 one for one in rest if not any(copies(one, p) for p in (self.position, self.velocity) if p)
             ]
+            if self.velocity is not None:  # accelerations
+                rest = [one for one in rest if not integrates(self._agreement(self.velocity, one))]
             if rest:
                 self.torque = rest[0]
                 self.reasons[self.torque.name] = (
@@ -176,7 +221,10 @@ class JointTable:
 
     def _agreement(self, position: Family, velocity: Family) -> Agreement:
         n = min(len(position), len(velocity))
-        return agreement(self.t, position.values[:, :n], velocity.values[:, :n])
+        values = position.values[:, :n]
+        for turn in (2 * np.pi, 360.0):
+            values = TurnCounter(np.where(starts_anew(values, turn), turn, 0.0))(values)
+        return agreement(self.t, values, velocity.values[:, :n])
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
@@ -188,9 +236,7 @@ class JointTable:
             assert ns is not None
             return np.asarray((ns - ns[0]) * 1e-9)
         if self.times:
-            first = self.times[0]
-            values = np.asarray(head.column(first.column))
-            return np.asarray((values - values[0]) * to_si("time", first.unit)[0])
+            return self.times[0].seconds(head)
         return np.arange(len(head)) / (self.rate[0] if self.rate else 1.0)
 
     def _guess_time(self) -> None:
@@ -207,8 +253,12 @@ class JointTable:
         if self.times:
             first = next((one for one in self.times if not one.host), self.times[0])
             time: dict[str, Any] = {"column": first.column.name, "unit": first.unit}
-            found.tell([first.column.name], "time", first.unit, first.reason)
-            second = next((one for one in self.times if one.host and one is not first), None)
+            if first.nanoseconds is not None:
+                time["nanoseconds"] = first.nanoseconds.name
+            found.tell([column.name for column in first.columns], "time", first.unit, first.reason)
+            second = next(
+                (one for one in self.times if one.host and one is not first and one.nanoseconds is None), None
+            )
             if second is not None:
                 time |= {"host": second.column.name, "host_unit": second.unit}
                 found.tell(
@@ -217,7 +267,8 @@ class JointTable:
             found.map["time"] = time
             for other in self.times:
                 if other is not first and other is not second:
-                    found.tell([other.column.name], "ignored", "", "a second column of times")
+                    those = [column.name for column in other.columns]
+                    found.tell(those, "ignored", "", "a second column of times")
             return
         if self.rate is not None:
             found.map["rate_hz"] = self.rate[0]
@@ -278,8 +329,14 @@ class JointTable:
             names, columns, why = self._columns(self.position)
             values = np.stack([np.asarray(self.table.head.column(c), np.float64) for c in columns], axis=1)
             unit, because = angle_unit(values, self.position.hints, self._limits(), self._prismatic())
-            gear, told = self._gear("position", values)
+            gear, told = position_gear(self.table, self.position, values)
             found.map["position"] = {"columns": names, "unit": unit, **gear}
+            turns = np.zeros(len(columns)) if gear else _turns(values, unit)
+            if turns.any():
+                found.map["position"]["wrapped"] = True
+                first = columns[int(np.argmax(turns))].name
+                told += f"; {first} starts anew after a turn: whole turns are added"
+                values = TurnCounter(turns)(values)
             found.tell(
                 names,
                 "position",
@@ -325,11 +382,14 @@ class JointTable:
         else:
             unit, because = "N m", "taken to be in N m"
         entry: dict[str, Any] = {"columns": names, "unit": unit}
-        gear, told = self._gear("torque", values)
-        constant = self._constant(_CONSTANT, len(columns)) if unit in ("A", "mA") else None
+        turned = "gear" in self.found.map.get("position", {})
+        gear, told = torque_gear(self.table, self.torque, self.families, values, turned=turned)
+        constant = torque_constant(self.table, len(columns)) if unit in ("A", "mA") else None
         if constant is not None:
             entry["constant"] = constant[1]
             told += f"; constants: {constant[0]}"
+        elif unit == "%":
+            told += "; of rated torques, to be given as `constant` [N m]"
         elif unit in ("A", "mA"):  # the robot's file has both, or neither is known
             gear, told = {}, "; N m/A by the robot's file, or `constant` and `gear`"
         entry |= gear
@@ -341,45 +401,6 @@ class JointTable:
             names, "torque", unit, f"{self.reasons.get(self.torque.name, '')}{why}; {because}{told}"
         )
 
-    def _gear(self, what: str, values: NDArray[np.float64]) -> tuple[dict[str, Any], str]:
-        """Gear ratios that the file brings along, where the columns are on the motor's side of them."""
-        gear = self._constant(_GEAR, values.shape[1])
-        family = self.position if what == "position" else self.torque
-        if gear is None or family is None:
-            return {}, ""
-        turned = "gear" in self.found.map.get("position", {})
-        if what == "position":
-            if not family.hints.motor or largest(values) < 3 * np.pi:
-                return {}, ""
-            return {"gear": gear[1]}, f"; at the motors: divided by {gear[0]}"
-        if family.hints.motor or turned or not self._joint_side_torque():
-            why = (
-                "the file's gear ratios"
-                if family.hints.motor or turned
-                else "positions are of the joints, so it can only be for torques: check it"
-            )
-            return {"gear": gear[1]}, f"; times {gear[0]} ({why})"
-        return {}, ""
-
-    def _joint_side_torque(self) -> bool:
-        """Whether there is another torque that is said to be the motors', so that this one is not."""
-        return any(
-            one is not self.torque and one.hints.quantity in ("torque", "current") and one.hints.motor
-            for one in self.families
-        )
-
-    def _constant(self, names: frozenset[str], n: int) -> tuple[str, list[float]] | None:
-        """An array of n numbers that the file holds beside its rows, by a word in its name."""
-        for name, value in self.table.constants.items():
-            if (
-                set(words_of(name)) & names
-                and value.dtype.kind in "fiu"
-                and value.shape == (n,)
-                and np.all(value != 0)
-            ):
-                return name, [float(one) for one in value]
-        return None
-
     def _prismatic(self) -> list[bool]:
         """Of the joints in the order of the columns."""
         known = dict(zip(self.robot.joints, self.robot.prismatic, strict=False))
@@ -390,6 +411,14 @@ class JointTable:
         known = dict(zip(self.robot.joints, self.robot.position, strict=False))
         unbounded = np.array([-np.inf, np.inf])
         return np.array([known.get(joint, unbounded) for joint in self._joints()]).reshape(-1, 2)
+
+
+def _turns(values: NDArray[np.float64], unit: str | list[str]) -> NDArray[np.float64]:
+    """Of columns (N, n) that start anew after a whole turn, how much that is in their unit; 0 of others (n,)."""
+    units = unit if isinstance(unit, list) else [unit] * values.shape[1]
+    si = [to_si("position", one) for one in units]
+    turns = np.array([2 * np.pi / factor if kind == "rad" else np.inf for factor, _, kind in si])
+    return np.where(starts_anew(values, turns), turns, 0.0)
 
 
 def _round_rate(rate: float) -> float:

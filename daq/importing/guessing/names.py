@@ -27,7 +27,7 @@ QUANTITIES: tuple[tuple[str, frozenset[str]], ...] = (
     (
         "torque",
         _words(
-            "tau taus torque torques trq trqs effort efforts moment moments mom drehmoment couple coppia jtau"
+            "tau taus torque torques trq trqs effort efforts eff moment moments mom drehmoment couple coppia jtau"
         ),
     ),
     ("current", _words("current currents cur curr amp amps ampere iq strom courant corrente im")),
@@ -40,7 +40,10 @@ QUANTITIES: tuple[tuple[str, frozenset[str]], ...] = (
         ),
     ),
 )
-TIME = _words("t time times timestamp timestamps stamp stamps sec secs seconds zeit clock utc")
+TIME = _words(
+    "t time times timestamp timestamps stamp stamps sec secs seconds zeit clock utc millis milliseconds micros "
+    "microseconds nanos nanoseconds"
+)
 COMMAND = _words(
     "cmd command commands commanded ref reference des desired target targets goal setpoint setpoints sp action plan "
     "planned soll nominal"
@@ -55,7 +58,8 @@ MOTOR = _words("motor motors mot actuator rotor")
 BESIDE_I = MEASURED | MOTOR | _words("i q a ma axis joint")  # of a current: i_meas, i_q_1
 HOST = _words("host recv received receive pc log logged wall system arrival")
 UNITS = _words(
-    "rad deg rpm nm ma ms us ns mm degs rads nsec usec msec sec secs seconds degrees radians mrad dps"
+    "rad deg rpm nm ma ms us ns mm degs rads nsec usec msec sec secs seconds degrees radians mrad dps millis "
+    "milliseconds micros microseconds nanos nanoseconds pct percent"
 )
 _BRACKETS = re.compile(r"[\[(]\s*([^\])\d][^\])]*)\s*[\])]\s*$")
 _SLASHED = re.compile(r"[ _.](rad|deg|rev|m|mm)[_/](s|sec)$", re.IGNORECASE)
@@ -92,7 +96,7 @@ def hints_of(name: str, unit: str = "") -> NameHints:
     elif match := _SLASHED.search(name):
         unit, bare = unit or f"{match[1]}/s", name[: match.start()]
     words = words_of(bare)
-    if not unit and len(words) > 1 and words[-1] in UNITS:
+    if not unit and words and words[-1] in UNITS and (len(words) > 1 or words[-1] in TIME):
         unit = words[-1]
     quantity = _quantity(words)
     text = [word for word in words if not word.isdigit()]

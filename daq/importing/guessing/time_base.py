@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.daq.importing.guessing.names import HOST, TIME, hints_of, words_of
-from heft.daq.importing.table import Column, Table
-from heft.daq.importing.units import known_unit
+from heft.daq.importing.table import ABSURD, Batch, Column, Table
+from heft.daq.importing.units import known_unit, to_si
 
 __all__ = ["TimeGuess", "guess_time", "stated_rate"]
 
@@ -23,22 +24,42 @@ _RATE = re.compile(
 )
 _RATE_NAMES = frozenset(("fs", "fps", "rate", "frequency", "hz"))
 _STEP_NAMES = frozenset(("ts", "dt", "step", "period"))
+_SECONDS = frozenset(("s", "sec", "secs", "second", "seconds"))
+_NANOSECONDS = frozenset(("ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanosecond", "nanoseconds"))
 
 
 @dataclass(frozen=True)
 class TimeGuess:
-    """A column, its unit and why; `rising`: its numbers do what time does."""
+    """A column, its unit and why; `nanoseconds`: a second one that goes with it, where it has whole seconds."""
 
     column: Column
     unit: str
     reason: str
     host: bool
+    nanoseconds: Column | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """One column, or two."""
+        return (self.column,) if self.nanoseconds is None else (self.column, self.nanoseconds)
+
+    def seconds(self, head: Batch) -> NDArray[np.float64]:
+        """Times of some rows [s], from the first on, shape (N,)."""
+        values = np.asarray(head.column(self.column))
+        seconds = np.asarray((values - values[0]) * to_si("time", self.unit)[0])
+        if self.nanoseconds is None:
+            return seconds
+        more = np.asarray(head.column(self.nanoseconds))
+        return np.asarray(seconds + 1e-9 * (more - more[0]))
 
 
 def guess_time(table: Table) -> list[TimeGuess]:
     """Columns that are times, the likeliest first."""
-    found: list[tuple[float, TimeGuess]] = []
+    found = [(2.0, one) for one in _in_two_columns(table)]
+    parts = {column for _, one in found for column in one.columns}
     for column in table.columns:
+        if column in parts:
+            continue
         values = np.asarray(table.head.column(column))
         if values.dtype.kind not in "fiu" or len(values) < 2:
             continue
@@ -61,6 +82,43 @@ def guess_time(table: Table) -> list[TimeGuess]:
     return [one for _, one in sorted(found, key=lambda item: -item[0])]
 
 
+def _in_two_columns(table: Table) -> list[TimeGuess]:
+    """Whole seconds and the nanoseconds beyond them, as ROS writes stamps: `stamp.sec`, `stamp.nanosec`.
+
+    Where names tell nothing, dates in whole seconds with such numbers in the column behind them.
+    """
+    words = {words_of(column.name): column for column in table.columns if column.place is None}
+    found = []
+    for name, column in words.items():
+        if not name or name[-1] not in _SECONDS:
+            continue
+        second = next((words[one] for last in _NANOSECONDS if (one := (*name[:-1], last)) in words), None)
+        if second is None:
+            continue
+        why = f"whole seconds, and {second.name!r} goes with it"
+        guessed = TimeGuess(column, "s", why, bool(set(name) & HOST), second)
+        if _rising(guessed.seconds(table.head)) >= RISING:
+            found.append(guessed)
+    plain = [column for column in table.columns if column.place is None]
+    for column, second in itertools.pairwise([] if found else plain):
+        seconds, more = (_whole(table.head.column(one)) for one in (column, second))
+        if not len(seconds) or not len(more) or not EPOCH[0] < seconds.min() <= seconds.max() < EPOCH[1]:
+            continue
+        if not 0 <= more.min() <= more.max() < 1e9 or more.max() < 1e6 or hints_of(second.name).quantity:
+            continue
+        why = f"whole seconds since 1970, and {second.name!r} goes with it"
+        guessed = TimeGuess(column, "s", why, False, second)
+        if _rising(guessed.seconds(table.head)) >= RISING:
+            found.append(guessed)
+    return found
+
+
+def _whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers that are all whole; none where one is not."""
+    good = np.asarray(values, np.float64)
+    return good if np.isfinite(good).all() and np.all(good == np.round(good)) else good[:0]
+
+
 def stated_rate(table: Table, comments: Sequence[str]) -> tuple[float, str] | None:
     """A rate [Hz] that the file states beside its rows, and where; None: it states none."""
     for name, value in table.constants.items():
@@ -79,7 +137,7 @@ def stated_rate(table: Table, comments: Sequence[str]) -> tuple[float, str] | No
 
 def _rising(values: NDArray[np.float64]) -> float:
     """Share of steps that go on; 0 for what hardly changes or is not finite."""
-    good = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    good = values[np.abs(values.astype(np.float64)) < ABSURD] if values.dtype.kind == "f" else values
     if len(good) < max(2, 0.9 * len(values)):
         return 0.0
     return float(np.mean(np.diff(good) > 0))

@@ -78,6 +78,11 @@ class BagSource(Source):
                 f"{path}: its messages are defined as {exc}, not as ROS 2 does; export it as CSV from where it is from"
             ) from exc
         except Exception as exc:  # whatever a damaged bag makes its reader do
+            if "Profile is not ros2" in str(exc):
+                raise ImportFileError(
+                    f"{path}: an MCAP file, but not of ROS 2 (its header names another profile, or none); export it as "
+                    "CSV from where it is from"
+                ) from exc
             raise ImportFileError(f"{path}: not a whole bag of ROS 2: {_told(exc)}; {_remedy(path)}") from exc
         if not self.tables:
             told = "; ".join(self.oddities[:5]) or "it has no messages"

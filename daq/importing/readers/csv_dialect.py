@@ -32,6 +32,8 @@ class Dialect:
     comments     lines of free text before the numbers
     texts        by place of the columns that hold no numbers: what the first of their cells is that is none
     times        places of columns that hold dates or times of day
+    named        whether the file names its columns
+    same         in the order of the file, of columns with the same text in every row, this text
     """
 
     separator: str
@@ -43,6 +45,7 @@ class Dialect:
     texts: Mapping[int, str]
     times: frozenset[int]
     named: bool
+    same: tuple[str, ...] = ()
 
 
 def dialect_of(text: str) -> Dialect | None:
@@ -67,7 +70,9 @@ def dialect_of(text: str) -> Dialect | None:
     first = next((number for number, line in plain if _is_row(_cells(line, separator), width, decimal)), None)
     if first is None:
         return None
-    names, units, named = _names(lines[:first], separator, width)
+    counted = first < plain[-1][0] and _is_count(_cells(lines[first], separator))
+    names, units, named = _names([] if counted else lines[:first], separator, width)
+    first += counted
     rows = [_cells(line, separator) for number, line in plain if number >= first][:LOOKED_AT]
     rows = [row for row in rows if len(row) == width]
     texts: dict[int, str] = {}
@@ -89,6 +94,15 @@ def dialect_of(text: str) -> Dialect | None:
         texts,
         frozenset(times),
         named,
+        tuple(text for k, text in texts.items() if all(row[k] == text for row in rows)),
+    )
+
+
+def _is_count(cells: Sequence[str]) -> bool:
+    """Whether a first row is 0, 1, 2, ...: what columns without names are called, not what was measured."""
+    numbers = [cell for cell in cells if cell]
+    return len(numbers) > 2 and any(
+        numbers == [str(k) for k in range(start, start + len(numbers))] for start in (0, 1)
     )
 
 

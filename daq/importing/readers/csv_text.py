@@ -25,9 +25,9 @@ __all__ = ["CsvSource"]
 SNIFFED = 1 << 16  # bytes that the dialect is told from
 PIECE = 1 << 22  # bytes that are parsed at once
 LONGEST_LINE = 1 << 20  # bytes; a longer line is no row of numbers
-MOST_COLUMNS = 4096
 MOST_BROKEN = 0.5  # share of rows
 _MISSING = sorted({form for word in MISSING for form in (word, word.upper(), word.capitalize(), "NaN")})
+_LIST_CELL = re.compile(r"""[\[(]\s*[-+0-9.eE]+[,;\s]\s*[-+0-9.eE]+""")  # [0.1, 0.2
 _MARKS = (b"#", b"%", b"//")
 _ASCII = bytes(byte if byte < 128 else ord("?") for byte in range(256))  # no number has other characters
 
@@ -48,17 +48,15 @@ class CsvSource(Source):
         d = self._dialect
         self.comments = d.comments
         self.stated = StatedLength.of_texts(d.comments)
-        if len(d.names) > MOST_COLUMNS:
-            raise ImportFileError(
-                f"{path}: {len(d.names)} columns, at most {MOST_COLUMNS}; is it a table of samples?"
-            )
+        self.bounded(len(d.names))
         self.oddities += [f"{d.names[k]} holds {cell[:30]!r}, not numbers" for k, cell in d.texts.items()]
         columns = tuple(
             Column(name, name, unit="ns" if k in d.times else d.units[k])
             for k, name in enumerate(d.names)
             if k not in d.texts
         )
-        self.tables = (Table("", columns, self._head([column.name for column in columns])),)
+        texts = {"texts": np.array(d.same)} if d.same else {}
+        self.tables = (Table("", columns, self._head([column.name for column in columns]), constants=texts),)
 
     @property
     def named(self) -> bool:
@@ -98,6 +96,11 @@ class CsvSource(Source):
         except UnicodeDecodeError:
             text = whole.decode("latin-1")
         dialect = dialect_of(text)
+        if dialect is None and (listed := _LIST_CELL.search(text)):
+            raise ImportFileError(
+                f"{self.path}: a cell holds several numbers ({listed[0]}...); write each into a column of its own, or "
+                "the table as Parquet, where a cell may hold a list"
+            )
         if dialect is None:
             raise ImportFileError(
                 f"{self.path}: no rows of numbers in its first {len(whole)} bytes; give a table with one row per sample"

@@ -1,4 +1,7 @@
-"""NPZ files of numpy, or folders of NPY files: arrays of equal length are columns, `RUN__array` those of a run."""
+"""NPZ and NPY files of numpy, or folders of the latter: arrays of equal length are columns.
+
+`RUN__array` are those of a run; the fields of a structured array are columns, too.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,7 +44,7 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class _Member:
-    """An array in the file; `across`: its rows are the last axis."""
+    """An array in the file; `across`: its rows are the last axis; `record`: what it is a field of, and which."""
 
     name: str
     file: str
@@ -49,6 +52,7 @@ class _Member:
     dtype: np.dtype[Any]
     fortran: bool
     across: bool = False
+    record: tuple[np.dtype[Any], str] | None = None
 
     @property
     def rows(self) -> int:
@@ -62,7 +66,7 @@ class _Member:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of a folder, as an archive tells of its members."""
+    """A file of its own, as an archive tells of its members."""
 
     filename: str
     file_size: int
@@ -73,32 +77,32 @@ class _File:
         return self.file_size
 
 
-class _Folder:
-    """A folder of NPY files, read as an archive of them would be."""
+class _Files:
+    """An NPY file, or a folder of them, read as an archive of them would be."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._paths = {one.name: one for one in (sorted(path.glob("*.npy")) if path.is_dir() else [path])}
 
-    def __enter__(self) -> _Folder:
+    def __enter__(self) -> _Files:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
     def infolist(self) -> list[_File]:
-        """Its NPY files, by name."""
-        return [_File(one.name, one.stat().st_size) for one in sorted(self._path.glob("*.npy"))]
+        """All of them, by name."""
+        return [_File(name, one.stat().st_size) for name, one in self._paths.items()]
 
     def open(self, name: str) -> IO[bytes]:
         """One of them."""
-        return (self._path / name).open("rb")
+        return self._paths[name].open("rb")
 
 
-Archive = zipfile.ZipFile | _Folder
+Archive = zipfile.ZipFile | _Files
 
 
 def _archive(path: Path) -> Archive:
-    return _Folder(path) if path.is_dir() else zipfile.ZipFile(path)
+    return _Files(path) if path.is_dir() or path.suffix == ".npy" else zipfile.ZipFile(path)
 
 
 class NpzSource(Source):
@@ -108,14 +112,15 @@ class NpzSource(Source):
         super().__init__(path)
         try:
             with _archive(path) as archive:
-                members = [self._member(archive, info) for info in archive.infolist()]
-                self._runs, constants = self._sort([one for one in members if one is not None])
+                self.bounded(len(archive.infolist()))
+                members = [one for info in archive.infolist() for one in self._members(archive, info)]
+                self._runs, constants = self._sort(members)
                 beside = {one.name: self._constant(archive, one) for one in constants}
         except ImportFileError:
             raise
         except UNREADABLE as exc:
             raise ImportFileError(
-                f"{path}: not a whole NPZ file: {exc}; write it anew with numpy.savez"
+                f"{path}: not a whole {path.suffix[1:].upper() or 'NPZ'} file: {exc}; write it anew with numpy.savez"
             ) from exc
         widths = {
             name: one.width if len(one.shape) == 2 else 0
@@ -149,7 +154,11 @@ class NpzSource(Source):
         step = rows or max(256, BATCH_BYTES // size)
         with ExitStack() as stack:
             try:
-                readers = {name: self._reader(stack, members[name]) for name in names if name in members}
+                archive = _archive(self.path)
+                stack.enter_context(archive)
+                readers = {
+                    name: self._reader(stack, archive, members[name]) for name in names if name in members
+                }
                 for start in range(0, total, step):
                     count = min(step, total - start)
                     arrays = {
@@ -162,22 +171,16 @@ class NpzSource(Source):
                     f"{self.path}: cannot be read: {exc}; it is cut off or damaged"
                 ) from exc
 
-    def _reader(self, stack: ExitStack, member: _Member) -> Any:
+    def _reader(self, stack: ExitStack, archive: Archive, member: _Member) -> Any:
         """A function (start, count) -> rows, to be called in order."""
         if member.across or (member.fortran and len(member.shape) == 2):
             folder = stack.enter_context(temporary_folder())
             place = folder / "array.npy"
-            with (
-                _archive(self.path) as archive,
-                archive.open(member.file) as packed,
-                place.open("wb") as file,
-            ):
+            with archive.open(member.file) as packed, place.open("wb") as file:
                 shutil.copyfileobj(packed, file, 1 << 20)
             mapped = np.load(place, mmap_mode="r", allow_pickle=False)
             whole = mapped.T if member.across else mapped
             return lambda start, count: _plain(np.array(whole[start : start + count]))
-        archive = _archive(self.path)
-        stack.enter_context(archive)
         packed_file = stack.enter_context(archive.open(member.file))
         _header(packed_file)
         row = member.dtype.itemsize * member.width
@@ -186,19 +189,26 @@ class NpzSource(Source):
             data = _read(packed_file, count * row)
             return _plain(np.frombuffer(data, member.dtype).reshape(count, *member.shape[1:]))
 
-        return read
+        def read_field(start: int, count: int) -> NDArray[Any]:
+            assert member.record is not None
+            record, field = member.record
+            data = _read(packed_file, count * record.itemsize)
+            return _plain(np.ascontiguousarray(np.frombuffer(data, record)[field]))
 
-    def _member(self, archive: Archive, info: zipfile.ZipInfo | _File) -> _Member | None:
+        return read if member.record is None else read_field
+
+    def _members(self, archive: Archive, info: zipfile.ZipInfo | _File) -> list[_Member]:
+        """An array, or the fields of one; none where it holds no numbers."""
         if not info.filename.endswith(".npy"):
             self.oddities.append(f"{info.filename} is no array")
-            return None
+            return []
         name = info.filename.removesuffix(".npy")
         with archive.open(info.filename) as file:
             shape, fortran, dtype = _header(file)
             begin = file.tell()
         if dtype.hasobject:
             self.oddities.append(f"{name} holds Python objects, which are not read")
-            return None
+            return []
         if info.file_size - begin != int(np.prod(shape, dtype=object)) * dtype.itemsize:
             raise ValueError(f"{name} states {shape} numbers, and has {info.file_size - begin} bytes")
         if info.file_size > most_unpacked(info.compress_size):
@@ -206,10 +216,16 @@ class NpzSource(Source):
                 f"{name} unpacks to {info.file_size / 1e9:.2g} GB, {info.file_size / info.compress_size:.0f} times "
                 f"what it takes in the file (at most {BOMB_RATIO}): no measured numbers do that"
             )
-        if dtype.names is not None or dtype.kind not in "fiubUS":
+        if dtype.fields is not None and len(shape) == 1:
+            return [
+                _Member(field, info.filename, (*shape, *kind.shape), kind.base, False, record=(dtype, field))
+                for field, (kind, *_) in dtype.fields.items()
+                if kind.base.kind in "fiub" and len(kind.shape) < 2
+            ]
+        if dtype.kind not in "fiubUS":
             self.oddities.append(f"{name} is of type {dtype}, not of numbers")
-            return None
-        return _Member(name, info.filename, shape, dtype, fortran)
+            return []
+        return [_Member(name, info.filename, shape, dtype, fortran)]
 
     def _sort(self, members: list[_Member]) -> tuple[dict[str, dict[str, _Member]], list[_Member]]:
         """Runs with their arrays of equal length, and what is constant."""
@@ -220,7 +236,7 @@ class NpzSource(Source):
             if one.dtype.kind in "US" or not one.shape:
                 constants.append(one)
             elif separator and name and run:
-                by_run.setdefault(run, []).append(_Member(name, one.file, one.shape, one.dtype, one.fortran))
+                by_run.setdefault(run, []).append(replace(one, name=name))
             else:
                 by_run.setdefault("", []).append(one)
         runs: dict[str, dict[str, _Member]] = {}
@@ -237,7 +253,7 @@ class NpzSource(Source):
                 elif one.shape[0] == length and (len(one.shape) == 1 or one.shape[1] <= MOST_WIDE):
                     found[one.name] = one
                 elif len(one.shape) == 2 and one.shape[1] == length and one.shape[0] <= MOST_WIDE:
-                    found[one.name] = _Member(one.name, one.file, one.shape, one.dtype, one.fortran, True)
+                    found[one.name] = replace(one, across=True)
                 else:
                     self.oddities.append(
                         f"{one.name} has the shape {one.shape}, the others have {length} rows"
@@ -256,7 +272,8 @@ class NpzSource(Source):
         if np.prod(member.shape, dtype=object) > MOST_CONSTANT:
             return np.zeros(0)
         with archive.open(member.file) as file:
-            return np.asarray(npy.read_array(file, allow_pickle=False))
+            array = npy.read_array(file, allow_pickle=False)
+        return np.asarray(array if member.record is None else array[member.record[1]])
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -54,6 +54,7 @@ class ParquetSource(Source):
                     f"{path}: {schema.names.count(twice[0])} columns are called {twice[0]!r}, so that none of them can "
                     "be asked for; rename them"
                 )
+            self.bounded(len(schema.names))
             self._run_column = next((name for name in RUN_COLUMNS if name in schema.names), None)
             names = [field.name for field in schema if self._readable(field)]
             if not names:
@@ -66,10 +67,11 @@ class ParquetSource(Source):
                 f"{path}: not a whole Parquet file: {_first_line(exc)}; write it anew"
             ) from exc
         columns = tuple(column for name in names for column in self._columns(name, head.arrays[name]))
-        constants = {"fps": np.array(float(self._info["fps"]))} if "fps" in self._info else {}
+        fps, frames = self._info.get("fps"), self._info.get("total_frames")
+        constants = {"fps": np.array(float(fps))} if isinstance(fps, int | float) else {}
         self.tables = (Table("", columns, head, constants=constants),)
-        if path.is_dir() and isinstance(self._info.get("total_frames"), int):
-            self.stated = StatedLength(rows=self._info["total_frames"])
+        if path.is_dir() and isinstance(frames, int):
+            self.stated = StatedLength(rows=frames)
 
     def batches(self, wanted: Mapping[str, Sequence[str]]) -> Iterator[Batch]:
         yield from self._parsed(list(wanted.get("", ())))
@@ -175,7 +177,9 @@ class ParquetSource(Source):
     def _columns(self, name: str, array: NDArray[Any]) -> list[Column]:
         if array.ndim == 1:
             return [Column(name, name)]
-        labels = _labels(self._info.get("features", {}).get(name, {}).get("names"), array.shape[1])
+        stated = self._info.get("features")
+        feature = stated.get(name) if isinstance(stated, dict) else None
+        labels = _labels(feature.get("names") if isinstance(feature, dict) else None, array.shape[1])
         return [Column(f"{name}[{k}]", name, k, label) for k, label in enumerate(labels)]
 
     def _read_info(self) -> dict[str, Any]:
@@ -183,6 +187,10 @@ class ParquetSource(Source):
         for folder in (self.path, *self.path.parents)[:4]:
             place = folder / "meta" / "info.json"
             if place.is_file():
+                if place.stat().st_size > MOST_META:
+                    raise ValueError(
+                        f"{place.name} has {place.stat().st_size} bytes, at most {MOST_META} are read"
+                    )
                 data = bounded_json(place.read_text(encoding="utf-8"), most=MOST_META)
                 return data if isinstance(data, dict) else {}
         return {}

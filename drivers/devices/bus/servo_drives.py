@@ -116,6 +116,7 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
         self._heard = asyncio.Event()
         self._quiet_ns = 0  # when the line is quiet at the latest, even if somebody does not answer
         self._delay_ns = 0  # longest Return Delay Time
+        self._begun_ns = 0  # when the last cycle began
         self._lowest, self._highest = np.full(n, -np.inf), np.full(n, np.inf)  # goals that are obeyed [count]
         super().__init__(name, options, context, axes)
         self._lateness_ns = _LATENESS_NS
@@ -249,6 +250,10 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
 
     async def _exchange(self, due_ns: int) -> None:
         await self._answers()  # nobody talks while others may
+        if (
+            not self._steady
+        ):  # what was not answered may be so yet: no hurry, or that were taken for this one's answer
+            await self.clock.sleep_until(self._begun_ns + self._period_ns)
         reference = self._follow(due_ns)
         packets = b""
         if self._orders:
@@ -259,7 +264,7 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
             packets += self._goals([int(count) for count in counts])
         first, *others = self._requests()
         packets += first.packet
-        now_ns = self.clock.now_ns()
+        self._begun_ns = now_ns = self.clock.now_ns()
         sampled_ns = now_ns + self._line_ns(len(packets))
         number = self._cycles.begin(now_ns, sampled_ns=sampled_ns)
         self._played.add(number, reference.tolist(), sampled_ns)

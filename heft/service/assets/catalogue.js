@@ -7,7 +7,7 @@ const KINDS = { recording: "recording", result: "result", pickup: "pick-up", fle
 
 export class Catalogue {
   constructor() {
-    this.entries = []; this.chosen = new Set();
+    this.entries = []; this.chosen = new Set(); this.seeking = false;
     $("kinds").addEventListener("change", () => this.show());
     $("compare").addEventListener("click", () => this.compare());
     $("file").addEventListener("change", () => this.bring([...$("file").files]));
@@ -47,7 +47,7 @@ export class Catalogue {
     if (one.kind === "pickup") return [one.payload.state];
     if (one.kind === "fleet") return [];
     const kind = one.state === "done" && one.complete && !one.lost ? "good" : one.state === "failed" ? "bad" : "care";
-    return [element("span", { class: kind, title: one.reason }, one.complete ? one.state : "recovered")];
+    return [element("span", { class: kind, title: one.reason }, one.state)];
   }
 
   facts(one) {

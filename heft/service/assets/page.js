@@ -43,15 +43,15 @@ function connectStop() {
 
 function take(news) {
   if (news.status) onStatus(news.status);
+  if (news.replay && !state.status) { state.replay = news.replay; catalogue.follow({ label: document.title, replay: news.replay }); }
   if (news.streams) { state.streams = news.streams; offerStreams(); }
   if (news.progress) onProgress(news.progress);
   if (news.clock) state.clocks = news.clock;
   if ("worker" in news) onWorker(news.worker);
-  if ("identified" in news && news.identified) catalogue.load();
+  if (news.identified && state.status) catalogue.load();
   if (news.payloads) onPayloads(news.payloads);
   if (news.scene) loadScene();
-  if (news.replay && !state.status) { catalogue.follow({ label: document.title, replay: news.replay }); $("catalogue").hidden = false; }
-  if (news.state && !state.status) pill(news.state.state, news.state.state, news.state.reason);
+  if (news.state && !state.status && !state.replay) pill(news.state.state, news.state.state, news.state.reason);
   if (news.plots) for (const [stream, found] of Object.entries(news.plots)) if (stream === $("plot-stream").value) plot.add(found);
   onFrame(news.frame);
 }
@@ -66,8 +66,9 @@ function onFrame(frame) {
   if (frame.t && frame.t !== shownTime && !document.hidden) {
     shownTime = frame.t;
     painted(() => { // in this frame: the callbacks of arm and plot came before
-      const delay = Date.now() - frame.utc_ms;
-      if (delay >= 0 && delay < 60000) { delays.push(delay); if (delays.length > 2000) delays.shift(); }
+      if (frame.utc_ms === null) { delays.length = 0; return; } // replayed, or slower than real
+      delays.push(Math.max(Date.now() - frame.utc_ms, 0));
+      if (delays.length > 2000) delays.shift();
     });
   }
 }
@@ -85,13 +86,22 @@ function pill(kind, text, why = "") {
 const NAMES = { run: "session", payload: "weighing", "standing by": "standing by" };
 const clockText = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
 
+// What a session or a replay that this page only watches does.
+const watched = (progress) => (!state.replay ? progress.state : state.replay.paused ? "paused" : "replay");
+
 function showState() {
   const { status, progress } = state, job = status?.job;
-  if (!status) { if (progress) pill(progress.state, progress.state); return; }
+  if (!status) { if (progress) pill(watched(progress), watched(progress)); return; }
   if (status.waiting) pill("waiting", "waiting to be armed");
   else if (job && job.phase === "running" && job.kind === "run" && progress) pill(progress.state, progress.state);
   else if (job) pill(job.phase === "finishing" ? "payload" : job.kind, job.phase === "finishing" ? "identifying" : NAMES[job.kind] ?? job.kind);
   else pill(status.state, status.state === "lost" ? "device lost" : status.state);
+}
+
+function offerPause(offered, paused) {
+  $("pause").hidden = !offered;
+  $("pause").textContent = paused ? "Go on" : "Pause";
+  $("pause").dataset.deed = paused ? "resume" : "pause";
 }
 
 function onStatus(status) {
@@ -111,10 +121,7 @@ function onStatus(status) {
   }
   if (job?.path && !state.pathShown) { state.pathShown = true; ask("/api/path").then(({ path }) => arm.setPath(path)); }
   const pausable = job && (job.kind === "run" || job.kind === "replay") && job.phase === "running";
-  $("pause").hidden = !pausable;
-  const paused = job?.replay ? job.replay.paused : state.progress?.state === "paused";
-  $("pause").textContent = paused ? "Go on" : "Pause";
-  $("pause").dataset.deed = paused ? "resume" : "pause";
+  offerPause(pausable, job?.replay ? job.replay.paused : state.progress?.state === "paused");
   if (!job) { $("step").textContent = status.armed_s ? `armed for ${clockText(status.armed_s)}` : ""; $("progress").value = 0; $("togo").textContent = ""; }
   for (const id of ["weigh", "probe"]) $(id).disabled = Boolean(job);
   showArming(status, waiting);
@@ -127,7 +134,7 @@ function onStatus(status) {
 function onProgress(progress) {
   state.progress = progress;
   showState();
-  if (!state.status) { $("pause").hidden = !["moving", "paused"].includes(progress.state); $("pause").dataset.deed = progress.state === "paused" ? "resume" : "pause"; $("pause").textContent = progress.state === "paused" ? "Go on" : "Pause"; }
+  if (!state.status) offerPause(["moving", "paused", "replay"].includes(watched(progress)), watched(progress) === "paused");
   const { seconds_done: done, seconds_total: total } = progress;
   if (total && (!state.status || state.status.job)) {
     $("progress").value = Math.min(done / total, 1);
@@ -166,7 +173,7 @@ function onPayloads(payloads) {
   if (!now) { $("hand").replaceChildren(element("p", { class: "empty" }, payloads.length ? "Closed on nothing yet." : "Nothing has been weighed yet.")); return; }
   const [mass, error] = withInterval(now.mass, now.std.mass);
   const centre = now.com.map((v, i) => withInterval(v, now.std.com[i], 1e3).join(" ")).join(",  ");
-  const found = now.recognition, name = found ? found.name ?? (found.verdict === "ambiguous" ? found.candidates.map((c) => c.name).join(" or ") : found.verdict).replaceAll("_", " ") : "";
+  const found = now.recognition, name = (found ? found.name ?? (found.verdict === "ambiguous" ? found.candidates.map((c) => c.name).join(" or ") : found.verdict) : "").replaceAll("_", " ");
   const held = { carried: "held now", released: "released", dropped: "dropped", slipped: "slipped", unfinished: "held at the end" }[now.state] ?? now.state;
   $("hand").replaceChildren(
     element("p", { class: "mass", "data-mass": now.mass }, element("b", {}, mass), element("span", {}, `kg ${error}`)),
@@ -178,7 +185,7 @@ function onPayloads(payloads) {
 
 // -- what is known of the arm -----------------------------------------------------------------------------------------
 function onWorker(worker) {
-  if (!worker || !worker.of) { if (!worker) { state.first = {}; $("known").replaceChildren(element("p", { class: "empty" }, "Known while a session runs.")); } return; }
+  if (!worker || !worker.of) { if (!worker) { state.first = {}; $("known").replaceChildren(element("p", { class: "empty" }, "Known while a session is identified.")); } return; }
   const rows = Object.entries(worker.base ?? {}).filter(([, [, std]]) => std !== null);
   for (const [name, [, std]] of rows) state.first[name] = Math.max(state.first[name] ?? 0, std);
   rows.sort((a, b) => state.first[b[0]] / (b[1][1] || 1) - state.first[a[0]] / (a[1][1] || 1));
@@ -302,6 +309,12 @@ async function begin() {
   connect();
   connectStop();
   loadScene();
+  const { state: now, title } = await ask("/api/status");
+  if (now === "watching") { // beside a session or a replay: nothing can be asked for
+    document.body.classList.add("watching");
+    $("title").textContent = document.title = title;
+    return;
+  }
   const { sessions } = await ask("/api/sessions");
   $("session").replaceChildren(...sessions.map((name) => element("option", {}, name)));
   if (!sessions.length) $("run").hidden = true;

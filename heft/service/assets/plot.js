@@ -115,7 +115,7 @@ export class Plot {
     g.textAlign = "center"; g.textBaseline = "top";
     for (const ago of ticks(begin - end, 0, Math.max(3, Math.floor(w / 120)))) { const t = end + ago; g.beginPath(); g.moveTo(x(t), top); g.lineTo(x(t), bottom); g.stroke(); g.fillText(`${short(ago, 3)} s`, Math.min(x(t), right - 10), bottom + 6); }
     g.save(); g.beginPath(); g.rect(left, top, right - left, bottom - top); g.clip();
-    g.lineJoin = "round"; g.lineWidth = 1.4;
+    g.lineJoin = "bevel"; g.lineWidth = 1; // a hair: ten times as quick as 1.4 where no graphics processor draws
     source.forEach((one, i) => {
       if (!ranges[i]) return;
       const [a, b] = ranges[i];

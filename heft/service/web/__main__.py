@@ -17,6 +17,7 @@ from heft.log_file import logged
 from heft.service.reach import is_loopback
 from heft.service.web.app import Application
 from heft.service.web.guard import Guard
+from heft.service.web.http import ImpatientHttp
 from heft.service.web_process import Played, Showing
 
 __all__ = ["main"]
@@ -41,10 +42,15 @@ async def serve(showing: Showing) -> None:
         names |= {"127.0.0.1", "localhost", "::1"}
     if showing.host in ("0.0.0.0", "::"):
         names |= {socket.gethostname(), socket.getfqdn()}
-    origins = frozenset(f"{scheme}://{_bracketed(name)}:{port}" for name in names)
+    places = [
+        f":{port}",
+        *([""] if port == {"http": 80, "https": 443}[scheme] else []),
+    ]  # browsers leave it out
+    origins = frozenset(f"{scheme}://{_bracketed(name)}{place}" for name in names for place in places)
     guard: Any = Guard(application.asgi, origins, showing.token)
     config = uvicorn.Config(
         guard,
+        http=ImpatientHttp,
         log_config=None,
         access_log=False,
         ws="websockets-sansio",

@@ -1,4 +1,4 @@
-"""The session in the Foxglove app: joint states, transforms, wrenches and the arm, over its own websocket.
+"""The session in the Foxglove app: joint states, transforms, wrenches and estimates, over its own websocket.
 
 `foxglove-sdk` is an extra (`heft[foxglove]`). Its server asks nobody for a token, so it listens at the loopback alone,
 wherever the page does. Like the page it is an observer: what it cannot send is lost to it alone.
@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from heft.drivers.block import Block
 from heft.drivers.stream import Role
 from heft.service.web.hub import Hub
 from heft.service.web_process import Showing
+
+if TYPE_CHECKING:  # both need foxglove-sdk
+    from heft.service.web.foxglove_parameters import FoxgloveParameters
+    from heft.service.web.foxglove_playback import FoxglovePlayback
 
 __all__ = ["FoxgloveView", "serve_foxglove"]
 
@@ -39,22 +43,22 @@ def serve_foxglove(showing: Showing, hub: Hub, scene: Callable[[], dict[str, Any
         from foxglove.websocket import Capability
     except ImportError as exc:
         raise ConfigError(f"--foxglove {port}: needs foxglove-sdk: pip install heft[foxglove]") from exc
-    playback = None
-    options: dict[str, Any] = {}
-    if showing.played is not None and showing.control:
-        from heft.service.web.foxglove_playback import FoxglovePlayback
+    from heft.service.web.foxglove_listener import FoxgloveListener
+    from heft.service.web.foxglove_parameters import FoxgloveParameters
+    from heft.service.web.foxglove_playback import FoxglovePlayback
 
+    parameters, playback = FoxgloveParameters(), None
+    options: dict[str, Any] = {"capabilities": [Capability.Parameters]}
+    if showing.played is not None and showing.control:
         playback = FoxglovePlayback(showing.played, partial(_ask, showing.control))
-        options = {
-            "capabilities": [Capability.PlaybackControl, Capability.Time],
-            "server_listener": playback,
-            "playback_time_range": (showing.played.start_ns, showing.played.end_ns),
-        }
+        options["capabilities"] += [Capability.PlaybackControl, Capability.Time]
+        options["playback_time_range"] = (showing.played.start_ns, showing.played.end_ns)
+    options["server_listener"] = FoxgloveListener(parameters, playback)
     try:
         server = foxglove.start_server(name="heft", host="127.0.0.1", port=port, **options)
     except RuntimeError as exc:
         raise ConfigError(f"--foxglove {port}: {exc}; choose another port") from exc
-    view = FoxgloveView(server, scene, playback)
+    view = FoxgloveView(server, scene, parameters, playback)
     hub.hear.append(view.hear)
     return view
 
@@ -65,12 +69,19 @@ async def _ask(control: str, what: str, facts: Mapping[str, Any]) -> None:
 
 
 class FoxgloveView:
-    """Turns what is heard on the bus into Foxglove's own messages; `playback` is of a replay (`FoxglovePlayback`)."""
+    """Turns what is heard on the bus into Foxglove's own messages; `playback` is of a replay."""
 
-    def __init__(self, server: Any, scene: Callable[[], dict[str, Any] | None], playback: Any = None) -> None:
+    def __init__(
+        self,
+        server: Any,
+        scene: Callable[[], dict[str, Any] | None],
+        parameters: FoxgloveParameters,
+        playback: FoxglovePlayback | None = None,
+    ) -> None:
         import foxglove
 
-        self._server, self._scene, self._playback = server, scene, playback
+        self._server, self._scene = server, scene
+        self._parameters, self._playback = parameters, playback
         self._joints = foxglove.channels.JointStatesChannel("/joint_states")
         self._wrench = foxglove.Channel("/wrench", message_encoding="json")
         self._told = {
@@ -90,6 +101,8 @@ class FoxgloveView:
             self._block(message.block)
         elif message.topic in self._told:
             self._told[message.topic].log(json.dumps(message.json).encode())
+        if message.block is None and (changed := self._parameters.hear(message)):
+            self._server.publish_parameter_values(changed)
         if self._playback is not None and message.topic == topics.PROGRESS:
             state = self._playback.state(message.json)
             self._server.broadcast_playback_state(state)

@@ -17,7 +17,6 @@ from foxglove.websocket import (
     PlaybackControlRequest,
     PlaybackState,
     PlaybackStatus,
-    ServerListener,
 )
 
 from heft.drivers.errors import HeftError
@@ -33,14 +32,14 @@ _ANSWER_S = 3.0
 Control = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 
 
-class FoxglovePlayback(ServerListener):
-    """Answers the app's player; made inside the event loop that `control` belongs to.
+class FoxglovePlayback:
+    """Answers the app's player; made inside the event loop that `replay` belongs to.
 
-    control   asks the replay for `pause`, `resume` or `seek`
+    replay   asks the replay for `pause`, `resume` or `seek`
     """
 
-    def __init__(self, played: Played, control: Control) -> None:
-        self._played, self._control = played, control
+    def __init__(self, played: Played, replay: Control) -> None:
+        self._played, self._replay = played, replay
         self._loop = asyncio.get_running_loop()
         self._now_ns, self._paused = played.start_ns, False
 
@@ -57,11 +56,8 @@ class FoxglovePlayback(ServerListener):
             PlaybackStatus.Ended if ended else status, self._now_ns, self._played.speed, jumped, request
         )
 
-    def on_playback_control_request(
-        self, playback_control_request: PlaybackControlRequest
-    ) -> PlaybackState | None:
-        """Called in a thread of the SDK."""
-        asked = playback_control_request
+    def control(self, asked: PlaybackControlRequest) -> PlaybackState | None:
+        """Do what the player asks; None where the replay did not. Called in a thread of the SDK."""
         doing = asyncio.run_coroutine_threadsafe(self._do(asked), self._loop)
         try:
             doing.result(_ANSWER_S)
@@ -73,8 +69,8 @@ class FoxglovePlayback(ServerListener):
     async def _do(self, asked: PlaybackControlRequest) -> None:
         if asked.seek_time is not None:
             inside = min(max(asked.seek_time, self._played.start_ns), self._played.end_ns)
-            await self._control("seek", {"seconds": (inside - self._played.start_ns) / 1e9})
+            await self._replay("seek", {"seconds": (inside - self._played.start_ns) / 1e9})
             self._now_ns = inside
         pause = asked.playback_command == PlaybackCommand.Pause
-        await self._control("pause" if pause else "resume", {})
+        await self._replay("pause" if pause else "resume", {})
         self._paused = pause

@@ -150,10 +150,13 @@ class Guard:
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
         client = scope.get("client") or ("?", 0)
         _log.warning("refused %s %s of %s: %s", scope["type"], scope["path"][:200], client[0], words)
+        kind = "http.response"
         if scope["type"] == "websocket":
             await receive()
-            await send({"type": "websocket.close", "code": 4403, "reason": words[:120]})
-            return
+            if "websocket.http.response" not in scope.get("extensions", {}):
+                await send({"type": "websocket.close", "code": 4403, "reason": words[:120]})
+                return
+            kind = "websocket.http.response"
         body = strict_json({"error": words})
         headers: Iterable[tuple[bytes, bytes]] = [
             (b"content-type", b"application/json"),
@@ -161,5 +164,5 @@ class Guard:
             (b"connection", b"close"),
             *HEADERS,
         ]
-        await send({"type": "http.response.start", "status": status, "headers": list(headers)})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": f"{kind}.start", "status": status, "headers": list(headers)})
+        await send({"type": f"{kind}.body", "body": body})

@@ -30,6 +30,28 @@ _EVENTS = 200
 _PAYLOADS = 50
 
 
+class Pace:
+    """Whether time passes in a stream as it does here: by marks of the last seconds."""
+
+    EVERY_NS, MARKS = 500_000_000, 7
+
+    def __init__(self) -> None:
+        self._marks: deque[tuple[int, int]] = deque(maxlen=self.MARKS)
+
+    def heard(self, now_ns: int, t_ns: int) -> None:
+        """A sample of this time has come now [ns]."""
+        if not self._marks or now_ns - self._marks[-1][0] >= self.EVERY_NS:
+            self._marks.append((now_ns, t_ns))
+
+    @property
+    def real(self) -> bool:
+        """Whether it does, within a tenth; False, too, while too little has been heard."""
+        if len(self._marks) < 3:
+            return False
+        (begin_ns, first_ns), (end_ns, last_ns) = self._marks[0], self._marks[-1]
+        return abs((last_ns - first_ns) / (end_ns - begin_ns) - 1) < 0.1 and abs(end_ns - last_ns) < 60e9
+
+
 class Hub:
     """Listens at a telemetry endpoint while `run` runs.
 
@@ -46,8 +68,8 @@ class Hub:
         self.lost = 0
         self._posture: tuple[str, list[int]] | None = None
         self.hear: list[Callable[[Message], None]] = []
-        #: Host time to UTC [ns], for streams on this host's own clock.
-        self.utc_offset_ns = time.time_ns() - time.monotonic_ns()
+        self._pace = Pace()
+        self._utc_offset_ns = time.time_ns() - time.monotonic_ns()
 
     async def run(self) -> None:
         """For ever."""
@@ -76,6 +98,8 @@ class Hub:
                 self._posture = None
                 self.put("streams", self.streams())
             ring.add(block)
+            if self._posture is not None and self._posture[0] == block.stream.name:
+                self._pace.heard(time.monotonic_ns(), ring.last_ns)
         elif message.topic == topics.EVENT:
             self.number += 1
             self.events.append((self.number, message.json))
@@ -125,6 +149,10 @@ class Hub:
         if not np.isfinite(values).all():
             return None, ring.last_ns
         return [round(float(v), 5) for v in values], ring.last_ns
+
+    def utc_ms(self, t_ns: int) -> float | None:
+        """UTC of a host time [ms]; None where the clock of what is shown is another: it is replayed, or slowed."""
+        return (t_ns + self._utc_offset_ns) * 1e-6 if self._pace.real else None
 
     def _find(self, joints: list[str]) -> tuple[str, list[int]] | None:
         """The stream that tells where the joints are, and its columns."""

@@ -63,7 +63,7 @@ class PageFeed:
         news["frame"] = {
             "t": t_ns * 1e-9,
             "q": posture,
-            "utc_ms": (t_ns + hub.utc_offset_ns) * 1e-6,
+            "utc_ms": hub.utc_ms(t_ns),
             "missed": self.missed,
         }
         plots = {name: found for name in self._plots if (found := self._new(name)) is not None}

@@ -29,7 +29,7 @@ def beyond_limits(robot: Robot, travel: Array, speed: Array) -> list[Reason]:
 
 
 def _degrees(robot: Robot, travel: Array) -> list[Reason]:
-    """A joint that turns over twice its range, or most joints over several turns."""
+    """A joint that turns over twice its range, or most joints over several turns; no cure where degrees do, too."""
     assert robot.limits is not None
     turning = ~robot.tree.prismatic
     if not turning.any():
@@ -46,12 +46,16 @@ def _degrees(robot: Robot, travel: Array) -> list[Reason]:
         allowed = 2 * np.pi * MOST_TURNS
     else:
         return []
-    text = (
-        f"{robot.joints[worst]} moves over {travel[worst]:.3g} rad, it can about {allowed:.3g}: positions look like "
-        "degrees; give them in radians"
-    )
-    fix = {"position": {"unit": "deg"}}
+    text = f"{robot.joints[worst]} moves over {travel[worst]:.3g} rad, it can about {allowed:.3g}"
     weight = 2 * CAUSE + float(travel[worst] / allowed)
+    if np.radians(travel[worst]) > allowed:
+        text += (
+            ", and read in degrees it is too far, too: positions look like counts of an encoder, or those of the "
+            "motor; state their unit (`4096 counts per rev`) or the gear ratio"
+        )
+        return [Reason("position-unit", "unfit", text, weight, (robot.joints[worst],))]
+    text += ": positions look like degrees; give them in radians"
+    fix = {"position": {"unit": "deg"}}
     return [Reason("position-unit", "unfit", text, weight, (robot.joints[worst],), fix)]
 
 

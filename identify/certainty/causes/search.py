@@ -53,6 +53,8 @@ def find_causes(data: FitData, problem: Problem) -> tuple[Reason, ...]:
     travel = np.max([one.travel for one in data.surveys], axis=0)
     speed = np.max([one.speed for one in data.surveys], axis=0)
     certain = beyond_limits(robot, travel, speed)
+    if any(one.id == "position-unit" and one.fix is None for one in certain):
+        return tuple(certain)  # of positions in an unknown unit, nothing else can be told
     agreement, told = Agreement.of_problem(problem), problem.prior is not None
     unsure: list[Reason] = []  # of the scale, which matters where nothing else is told
     if told:

@@ -18,6 +18,7 @@ from heft.identify.robot import Robot
 __all__ = ["time_scale", "velocity_mismatch", "velocity_ratio"]
 
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0)
+UNITS = (1e-3, 1e-6, 1e-9)  # s: stamps in ms, us, ns
 SHARES = (0.5, 0.25, 0.125)  # of the cut-off, for times that are shorter than stamped
 FEWEST = 30  # rows of a joint, for a view to tell anything
 STANDSTILL = 1e4  # times as long: motion without inertia
@@ -53,7 +54,8 @@ def time_scale(
     def view(factor: float) -> _View:
         return views[min((share for share in views), key=lambda share: abs(np.log(share / min(factor, 1.0))))]
 
-    better = {k: view(k).better(k) for f in FACTORS for k in (f, 1 / f)}
+    tried = [k for factor in FACTORS for k in (factor, 1 / factor)]
+    better = {k: view(k).better(k) for k in [*tried, *UNITS]}
     best = max(better, key=lambda k: better[k])
     for finer in (best / 1.15, best * 1.15):
         better[finer] = view(best).better(finer)

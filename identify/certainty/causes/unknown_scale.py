@@ -38,7 +38,7 @@ def unlikely_torque(robot: Robot, agreement: Agreement, rows: int) -> list[Reaso
 
     rows   that the squares of each joint are sums of
     """
-    length = reach(robot)
+    length = _stretched(robot)
     torques = np.sqrt(agreement.grams[:, -1, -1] / max(rows, 1)) * ~robot.tree.prismatic
     largest = float(torques.max())
     if not (length > 0 and largest > 0):
@@ -55,6 +55,12 @@ def unlikely_torque(robot: Robot, agreement: Agreement, rows: int) -> list[Reaso
     )
     beyond = max(np.log(density / MOST), np.log(LEAST / density))
     return [Reason("torque-scale", "care", text, weight=CAUSE + float(beyond))]
+
+
+def _stretched(robot: Robot) -> float:
+    """The arm's reach with its last link [m]; zero for joints that are all at one place, which tells no size."""
+    length, last = reach(robot), robot.extents[robot.links[-1]]
+    return length and length + float(np.linalg.norm(np.abs(last).max(axis=0)))
 
 
 def scale_unknown() -> Reason:

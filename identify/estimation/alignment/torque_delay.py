@@ -13,7 +13,7 @@ miss. Where the minimum is outside the expansion's range, rows are computed anew
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from heft.identify.information.fit_data import FitData
 from heft.identify.information.reduction import Information
 from heft.identify.information.triangle import triangle
 
-__all__ = ["REACH", "Alignment", "align", "profile", "settled", "several"]
+__all__ = ["REACH", "Alignment", "align", "begun", "profile", "settled", "several"]
 
 REACH = 0.03  # delay times cut-off within which the expansion is good: a phase of 11 degrees at the cut-off
 LONGEST_S = 0.25  # beyond this it is no delay but a mistake in the stamps
@@ -55,6 +55,13 @@ class Alignment:
         return self.data.delays_s
 
 
+def begun(data: FitData, delays_s: Sequence[float]) -> FitData:
+    """The data with rows for delays [s] near which the search should begin; as they are where it would get there."""
+    far = ROUNDS / 2 * REACH / data.processing.cutoff_hz
+    there = len(delays_s) == len(data.delays_s) and max(map(abs, delays_s)) > far
+    return data.delayed(delays_s) if there else data
+
+
 def align(
     data: FitData,
     problem_of: Callable[[Information], Problem],
@@ -62,6 +69,8 @@ def align(
     parts: tuple[Information, ...],
 ) -> Alignment:
     """Estimate the torques' delays and correct them; or correct a known one, `given_s` [s].
+
+    The search begins at the delays that the rows were computed for.
 
     parts   information of the rows of each delay, as `FitData.reduced` has it
     """
@@ -73,7 +82,10 @@ def align(
             parts = data.reduced()
         data = data.aligned(given)
         return Alignment(data, problem_of(_merged(data, parts)), False)
-    problem, at = problem_of(Information.merged(parts)), np.zeros(len(parts))  # `at`: where the torques are
+    problem, at = (
+        problem_of(Information.merged(parts)),
+        np.array(data.rows_delays_s),
+    )  # `at`: where the torques are
     for _ in range(ROUNDS):
         weights = problem.joint_weights[0]
         step, curvature = profile(problem, weights, reach, _aligned(data.aligned(at.tolist()), parts))
@@ -88,6 +100,9 @@ def align(
             data = data.delayed(at.tolist())
             parts = data.reduced()
         problem = replace(problem, information=_merged(data.aligned(at.tolist()), parts))
+    else:
+        if np.abs(step).max() >= reach:
+            return _unaligned(data, problem_of, parts, curvature, at + step, unsure)
     return Alignment(data.aligned(at.tolist()), problem, True)
 
 
@@ -195,9 +210,8 @@ def _unaligned(
         why = f"the motion tells the delay of torques only to {spread:.2g} ms; move faster"
     else:
         far = float(at[np.argmax(np.abs(at))])
-        why = (
-            f"torque fits best {far * 1e3:.0f} ms off, more than {LONGEST_S * 1e3:.0f} ms: correct the stamps"
-        )
+        bound = f"more than {LONGEST_S * 1e3:.0f} ms" if abs(far) > LONGEST_S else "or further"
+        why = f"torque fits best {far * 1e3:.0f} ms off, {bound}: correct the stamps"
     if len(parts) > 1:
         together = data.with_one_delay()
         found = align(together, problem_of, None, together.reduced())

@@ -12,6 +12,7 @@ from heft.identify.bodies.pseudo_inertia import skew, transform_matrix
 from heft.identify.errors import ProblemError
 from heft.identify.estimation.constraints.equalities import Equalities
 from heft.identify.robot import Robot
+from heft.identify.robot.regressor import AXES, BIAS_TERMS
 
 __all__ = ["declared"]
 
@@ -19,7 +20,10 @@ Demand = tuple[str, Array, Array, float]  # name, rows (k, p), values (k,), stan
 
 
 def declared(robot: Robot, prior: Array | None) -> Equalities:
-    """What the robot's file demands (`heft.identify.robot.constraints`); pinned links are at `prior` (p,)."""
+    """What the robot's file demands (`heft.identify.robot.constraints`), and what it knows of its sensors' biases.
+
+    Pinned links are at `prior` (p,).
+    """
     layout = Layout(robot.parameter_names)
     known = Equalities.none(len(layout))
     for name, rows, values, std in _demands(robot, layout, prior):
@@ -53,6 +57,18 @@ def _demands(robot: Robot, layout: Layout, prior: Array | None) -> Iterator[Dema
         ten = _ten(layout, link)
         rows = skew(along) @ (ten[1:4] - np.outer(point, ten[0]))
         yield f"{link}.com on its line", rows, np.zeros(3), 0.0
+    yield from _biases(robot, layout)
+
+
+def _biases(robot: Robot, layout: Layout) -> Iterator[Demand]:
+    """What sensors read at no load, as far as the robot's file knows; several recordings' mean is no worse known."""
+    for sensor, one in robot.sensors.items():
+        if one.bias is None or f"{sensor}.{AXES[0]}.{BIAS_TERMS[0]}" not in layout.names:
+            continue
+        for axes, std, unit in zip((AXES[:3], AXES[3:]), one.bias, ("N", "N m"), strict=True):
+            places = [layout.index(f"{sensor}.{axis}.{BIAS_TERMS[0]}") for axis in axes]
+            name = f"bias of {sensor} == 0 +- {std:g} {unit}"
+            yield name, np.eye(len(layout))[places], np.zeros(len(axes)), std
 
 
 def _ten(layout: Layout, link: str) -> Array:

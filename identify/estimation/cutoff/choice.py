@@ -160,7 +160,9 @@ def choose(
         _candidate(cutoff, one, errors[number], known) for cutoff, one in zip(cutoffs, errors, strict=True)
     )
     chosen = cutoffs[number]
-    made = Tradeoff(chosen, given is not None, reason, candidates, number, spectra.looked_s, spectrum)
+    made = Tradeoff(
+        chosen, given is not None, reason, candidates, number, spectra.looked_s, spectrum, spectra.delays_s
+    )
     return replace(guess, cutoff_hz=chosen), made
 
 
@@ -233,8 +235,11 @@ def _errors(spectra: Spectra, processings: list[Processing], left_s: list[float]
     ):
         seen = np.diag(information) > 0
         scale = np.sqrt(np.where(seen, np.diag(information), 1.0))
-        inverse = np.linalg.inv(information / np.outer(scale, scale) + RIDGE * np.eye(size))
+        information = information / np.outer(scale, scale)
+        inverse = np.linalg.inv(information + RIDGE * np.eye(size))
         known = (np.diag(inverse) * RIDGE < UNKNOWN) & seen
+        shown = inverse @ information  # nothing of directions that the ridge alone holds
+        inverse = shown @ inverse @ shown.T
         inverse /= np.outer(scale, scale)
         pushes = np.outer(w, spectra.noise @ passed).reshape(-1)
         attenuated = (pushes @ spectra.pushed.reshape(len(pushes), -1)).reshape(size, size) @ spectra.base

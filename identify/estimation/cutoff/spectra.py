@@ -38,8 +38,15 @@ NOISE_SAMPLES = 10_000  # that show white noise
 PER_BAND = 1.2  # ratio of a band's ends
 ROUNDS = 5
 SETTLED_S = 1e-5
+LONGEST_S, APART_S = (
+    0.25,
+    0.0125,
+)  # delays that are tried before the rounds: a basin is twice as wide in fast motion
+WELL = 1e-3  # share of the torques' power: where less is left without a delay, it is in the basin
+HALVED = 0.5  # of what is left without a delay: one that leaves less than this is begun from
 INSTANTS = 16  # at which the regressor's derivative is looked at
 RIDGE = 1e-10  # of a column's square: what the part does not show
+ROUNDING = 1e-24  # of the power of a joint's largest column
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +64,7 @@ class Spectra:
     positions   density of the torques that this noise makes [N2 m2 / Hz], shape (n, F)
     width       of each band [Hz], shape (F,)
     used        joints that move somewhere in the part, shape (n,)
+    delays_s    of the torques against the positions [s]: of each recording, or one of all
     duration_s  of all data, `looked_s` of the part
     rate_hz     of the samples
     """
@@ -72,6 +80,7 @@ class Spectra:
     positions: Array
     width: Array
     used: NDArray[np.bool_]
+    delays_s: tuple[float, ...]
     duration_s: float
     looked_s: float
     rate_hz: float
@@ -130,7 +139,8 @@ def estimate_spectra(
     delayed = (0,) * len(recordings) if "delay" in common else recordings
     joints = _spectra(robot, windows, edges)
     frequency, count = (edges[1:] + edges[:-1]) / 2, len(edges) - 1
-    base, lefts = _fitted(robot, windows, joints, guess.gain(frequency, rate_hz), float(edges[-1]), delayed)
+    passed = guess.gain(frequency, rate_hz)
+    base, lefts, delays_s = _fitted(robot, windows, joints, passed, float(edges[-1]), delayed)
     squares = np.zeros((len(joints), count, len(base), len(base)))
     residual = np.zeros((len(joints), count))
     for j, (one, left) in enumerate(zip(joints, lefts, strict=True)):
@@ -159,6 +169,7 @@ def estimate_spectra(
         positions=np.einsum("jikl,k,l->ji", pushed, base, base, optimize=True) @ noise,
         width=width,
         used=used,
+        delays_s=delays_s,
         duration_s=sum(data.duration_s for data in datasets),
         looked_s=float(f"{sum(float(np.ptp(window.time)) for window in windows):.3g}"),
         rate_hz=rate_hz,
@@ -307,6 +318,9 @@ def _spectra(robot: Robot, windows: list[RowBlock], edges: Array) -> list[_Joint
         values = [np.column_stack([window.table[:, columns], window.rates[:, j, 0]]) for window in windows]
         own = [mask[:, [j]] for mask in masks]
         spectrum, frequency = _bins(windows, own, values, float(edges[-1]), in_time)
+        power = (np.abs(spectrum[:, :-1]) ** 2).sum(axis=0)
+        # What only a joint that is held would show is zero but for rounding, which would be fitted to noise.
+        spectrum[:, :-1][:, power <= ROUNDING * power.max(initial=0.0)] = 0.0
         band = np.clip(np.searchsorted(edges, frequency, side="right") - 1, 0, len(edges) - 2)
         to = np.array([i for _, i in pairs], dtype=np.int64)
         window = np.cumsum(frequency == 0) - 1  # each begins with its mean
@@ -338,8 +352,8 @@ def _fitted(
     gain: Array,
     highest_hz: float,
     delayed: Sequence[int],
-) -> tuple[Array, list[NDArray[np.complex128]]]:
-    """Base parameters by least squares below a cut-off, joints by their residuals, and what is left of each torque.
+) -> tuple[Array, list[NDArray[np.complex128]], tuple[float, ...]]:
+    """Base parameters by least squares below a cut-off, joints by their residuals; what is left of each torque; delays.
 
     The torques' delays are more unknowns (Gauss-Newton); `delayed` says which of them is each dataset's.
     """
@@ -353,10 +367,20 @@ def _fitted(
         np.stack([_real(one.rate * gain[one.band] * (np.array(of)[one.window] == k)) for k in seen], axis=1)
         for one in joints
     ]
-    weights, base, delays_s = np.ones(len(joints)), np.zeros(size), np.zeros(len(seen))
-    for _ in range(ROUNDS):
+
+    def read(delays_s: Array) -> NDArray[np.complex128]:
         late = [float(delays_s[seen.index(k)]) for k in of]
-        torques = _bins(windows, _masks(windows, late), measured, highest_hz, late)[0].T
+        return _bins(windows, _masks(windows, late), measured, highest_hz, late)[0].T
+
+    weights, base, delays_s = np.ones(len(joints)), np.zeros(size), np.zeros(len(seen))
+    torques = read(delays_s)
+    start = _nearest_delay(
+        joints, rows, squares, [torque * gain[one.band] for one, torque in zip(joints, torques, strict=True)]
+    )
+    delays_s += start
+    for number in range(ROUNDS):
+        if number > 0 or start != 0.0:
+            torques = read(delays_s)
         system, moments = np.zeros((size + len(seen),) * 2), np.zeros(size + len(seen))
         passed = [_real(torque * gain[one.band]) for one, torque in zip(joints, torques, strict=True)]
         for w, one, own, square, torque, rate in zip(
@@ -380,7 +404,51 @@ def _fitted(
         delays_s = delays_s + step
         if np.abs(step).max() < SETTLED_S:
             break
-    return base, [torque - one.rows @ base[one.to] for one, torque in zip(joints, torques, strict=True)]
+    lefts = [torque - one.rows @ base[one.to] for one, torque in zip(joints, torques, strict=True)]
+    every = np.full(
+        max(delayed) + 1, float(np.median(delays_s))
+    )  # a recording without a window: as the others
+    every[seen] = delays_s
+    return base, lefts, tuple(every.tolist())
+
+
+def _nearest_delay(
+    joints: list[_Joint],
+    rows: list[Array],
+    squares: list[Array],
+    torques: list[NDArray[np.complex128]],
+) -> float:
+    """The delay [s] to begin the rounds from: that of a grid which leaves least, or none where it does not leave half.
+
+    rows, squares   of the regressor's, real, and their products; `torques` complex, of each joint below the cut-off
+    """
+    size = 1 + max(int(one.to.max(initial=0)) for one in joints)
+    power = [float(np.linalg.norm(torque)) ** 2 or np.inf for torque in torques]
+    system = np.zeros((size, size))
+    for one, square, whole in zip(joints, squares, power, strict=True):
+        system[np.ix_(one.to, one.to)] += square / whole
+    scale = np.sqrt(np.maximum(np.diag(system), 1e-300))
+    scaled = system / np.outer(scale, scale) + RIDGE * np.eye(size)
+
+    def left(tried: Array) -> Array:
+        """Share of the torques' power that is left with each of these delays."""
+        moments, turns = (
+            np.zeros((size, len(tried))),
+            np.exp(2j * np.pi * np.outer(joints[0].frequency, tried)),
+        )
+        for one, own, torque, whole in zip(joints, rows, torques, power, strict=True):
+            moments[one.to] += own.T @ _real(torque[:, None] * turns) / whole
+        moments /= scale[:, None]
+        seen = (moments * np.linalg.solve(scaled, moments)).sum(axis=0)
+        return np.asarray(1.0 - seen / max(np.isfinite(power).sum(), 1))
+
+    without = float(left(np.zeros(1))[0])
+    if without < WELL:
+        return 0.0
+    tried = APART_S * np.arange(-round(LONGEST_S / APART_S), round(LONGEST_S / APART_S) + 1, dtype=np.float64)
+    shares = left(tried)
+    best = int(np.argmin(shares))
+    return float(tried[best]) if shares[best] < HALVED * without else 0.0
 
 
 def _real(values: NDArray[np.complex128]) -> Array:

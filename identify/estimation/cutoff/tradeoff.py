@@ -76,6 +76,7 @@ class Tradeoff:
     given      True where the user gave it
     reason     why this one; where there was no look at the spectra, why not
     looked_s   seconds of data that the spectra are from
+    delays_s   of the torques, as the look has them [s]: of each recording, or one of all
     spectrum   None where there was no look: then there are no candidates, and the cut-off is from the motion alone
     """
 
@@ -86,6 +87,7 @@ class Tradeoff:
     chosen: int | None = None
     looked_s: float = 0.0
     spectrum: Spectrum | None = None
+    delays_s: tuple[float, ...] = ()
 
     @property
     def taken(self) -> CutoffCandidate | None:
@@ -112,6 +114,7 @@ class Tradeoff:
             "reason": self.reason,
             "looked_s": self.looked_s,
             "spectrum": None if self.spectrum is None else self.spectrum.to_dict(),
+            "delays_s": list(self.delays_s),
         }
 
     @classmethod
@@ -122,7 +125,14 @@ class Tradeoff:
         cutoff_hz = (
             data.get("cutoff_hz") or candidates[data["chosen"]].cutoff_hz
         )  # results before 0.12 have no key
-        return cls(**{**data, "cutoff_hz": cutoff_hz, "candidates": candidates, "spectrum": spectrum})
+        delays_s = tuple(data.get("delays_s", ()))
+        changed = {
+            "cutoff_hz": cutoff_hz,
+            "candidates": candidates,
+            "spectrum": spectrum,
+            "delays_s": delays_s,
+        }
+        return cls(**{**data, **changed})
 
 
 def _short(values: Array) -> Any:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.bodies.parameters import LINK_TERMS
-from heft.identify.bodies.wrench import ENTRIES
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
 from heft.identify.certainty.interval import Interval, quantile
 from heft.identify.certainty.position_noise import INSTANTS, acceleration_noise
@@ -20,10 +19,9 @@ from heft.identify.information.fit_data import FitData
 from heft.identify.information.long_run import long_run_variance
 from heft.identify.information.triangle import triangle
 from heft.identify.payload.bare_hand.hand import Hand
+from heft.identify.payload.bare_hand.hand_alone import hand_alone
 from heft.identify.payload.bare_hand.wrench_information import TEN, WrenchInformation, wrench_information
-from heft.identify.payload.bare_hand.wrench_rows import sensor_signals
 from heft.identify.payload.estimation.wrist_sensor import UNALIGNED_STD_S, WristSensor
-from heft.identify.robot import Robot
 
 __all__ = ["IdentifiedHand", "identify_hand"]
 
@@ -190,7 +188,7 @@ def _assessed(fit_data: FitData, information: WrenchInformation, solution: _Solu
     late = Delay(
         data.wrench_stream, data.motion_stream, delay, std, delay - half, delay + half, windows=windows
     )
-    offsets = (information.offsets @ residual).mean(axis=0)
+    offsets = information.offsets @ residual
     sensor = _sensor(data, std)
     doubt = _doubt(fit_data, sensor, information, solution)
     return IdentifiedHand(
@@ -218,7 +216,8 @@ def _attenuation(fit_data: FitData, ten: Array, weights: Array, rows: int, sprea
 
     `spread`, shape (10, 10), is their covariance for residuals of variance 1 / weights at `rows` instants.
     """
-    robot = fit_data.robot
+    robot = hand_alone(fit_data.robot)
+    hand = slice(TEN * (len(robot.links) - 1), TEN * len(robot.links))
     surveys = [one for one in fit_data.surveys if one.data.wrench is not None]
     whole = sum(one.data.duration_s for one in surveys)
     squares = np.zeros((10, 10))
@@ -227,19 +226,11 @@ def _attenuation(fit_data: FitData, ten: Array, weights: Array, rows: int, sprea
         variance = acceleration_noise(fit_data.processing, data, 1 / one.sampling.step_s)
         picked = np.linspace(0, len(data) - 1, INSTANTS).astype(int)
         q = np.asarray(data.q[picked], dtype=np.float64)
-        still = _regressor(robot, q, np.zeros_like(q))
-        for i in range(len(robot.joints)):
-            pushed = np.zeros_like(q)
-            pushed[:, i] = 1.0
-            change = (_regressor(robot, q, pushed) - still) * np.sqrt(weights)[None, :, None]
+        for i, change in enumerate(robot.regressor.by_acceleration(q)[:, :, -6:, hand]):
+            change = change * np.sqrt(weights)[None, :, None]
             share = variance[i] * rows * data.duration_s / whole / INSTANTS
             squares += share * np.einsum("kia,kib->ab", change, change)
     return -spread @ (squares @ ten)
-
-
-def _regressor(robot: Robot, q: Array, acceleration: Array) -> Array:
-    signals = sensor_signals(robot, q.T, np.zeros_like(q.T), acceleration.T)
-    return (signals @ ENTRIES).reshape(-1, 6, TEN)
 
 
 def _doubt(

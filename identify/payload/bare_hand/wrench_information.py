@@ -1,22 +1,26 @@
 """What wrenches say about the hand, reduced as they come: triangles and sums of squares instead of rows.
 
 Each of the six equations has fifteen columns: the sensor's bias and its drift, the ten numbers, and the wrench with
-its two derivatives (for its delay, as in `information.reduction`). Bias and drift are every dataset's own, belong to
-one equation alone, and are taken out there and then: of the triangle, what is below and beside them; of the
-squares, with the same combination of columns. Rows join in groups, so that an hour needs no more memory than a minute.
+its two derivatives (for its delay, as in `information.reduction`). What biases and drifts are each dataset's own is
+taken out of the rows as for any sensor (`information.own_offsets`); what they have in common is taken out then: of the
+triangle, what is below and beside them; of the squares, with the same combination of columns. Rows join in groups, so
+that an hour needs no more memory than a minute.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.data import Survey
+from heft.identify.data import Processing, RowBlock, Survey
+from heft.identify.data.rows import extents
 from heft.identify.information.fit_data import FitData
-from heft.identify.information.triangle import absorb, triangle
-from heft.identify.payload.bare_hand.wrench_rows import wrench_rows
+from heft.identify.information.triangle import absorb
+from heft.identify.payload.bare_hand.hand_alone import hand_alone, wrenches_alone
+from heft.identify.robot import Robot
 
 __all__ = ["TEN", "WrenchInformation", "wrench_information"]
 
@@ -35,7 +39,7 @@ class WrenchInformation:
     starts    time of each group's first row [s], shape (G,)
     rows      instants in all; six rows each
     datasets  that they come from: each has its own bias and drift
-    offsets   of each dataset and equation: bias and drift as (2, 13) combinations of the columns, (datasets, 6, 2, 13)
+    offsets   of each equation: bias and drift, their means, as (2, 13) combinations of the columns, (6, 2, 13)
     """
 
     factors: Array
@@ -56,40 +60,27 @@ def wrench_information(fit_data: FitData, lag_s: float) -> WrenchInformation | N
     surveys = [survey for survey in fit_data.surveys if survey.data.wrench is not None]
     if fit_data.robot.sensor is None or not surveys:
         return None
+    processing = fit_data.processing
+    if processing.derivative == "fourier":  # a series of the joints' motion alone
+        processing = replace(processing, derivative="central")
     whole = sum(survey.data.duration_s for survey in surveys)
-    per_group = max(1, int(2 * fit_data.processing.cutoff_hz * whole / MOST_GROUPS))
-    parts = [
-        part for survey in surveys if (part := _of_dataset(fit_data, survey, lag_s, per_group)) is not None
+    per_group = max(1, int(2 * processing.cutoff_hz * whole / MOST_GROUPS))
+    used = [
+        wrenches_alone(survey)
+        for survey in surveys
+        if any(last >= first for first, last in extents(survey, processing, lag_s))
     ]
-    if not parts:
-        return None
-    return WrenchInformation(
-        factors=np.array([triangle(np.concatenate([part.factors[i] for part in parts])) for i in range(6)]),
-        squares=np.concatenate([part.squares for part in parts]),
-        starts=np.concatenate([part.starts for part in parts]),
-        rows=sum(part.rows for part in parts),
-        datasets=len(parts),
-        offsets=np.concatenate([part.offsets for part in parts]),
-    )
-
-
-def _of_dataset(fit_data: FitData, survey: Survey, lag_s: float, per_group: int) -> WrenchInformation | None:
-    """Of one dataset; None with fewer rows than it has unknowns of its own."""
     factors, squares, starts, count = np.zeros((6, WIDTH, WIDTH)), [], [], 0
-    middle = float(survey.data.t[0] + survey.data.t[-1]) / 2
-    for rows in wrench_rows(fit_data.robot, fit_data.processing, survey, lag_s):
-        if not len(rows.time):
-            continue
-        since = np.broadcast_to((rows.time - middle)[:, None, None], (len(rows.time), 6, 1))
-        table = np.concatenate([np.ones_like(since), since, rows.regressor, rows.wrench], axis=2)
+    for block in _rows(hand_alone(fit_data.robot), used, processing, lag_s).blocks() if used else ():
+        table, time = _equations(block)
         for i in range(6):
             absorb(factors[i], np.array(table[:, i].T, order="C"))
         for first in range(0, len(table), per_group):
             group = np.swapaxes(table[first : first + per_group], 0, 1)
             squares.append(np.swapaxes(group, 1, 2) @ group)
-            starts.append(float(rows.time[first]))
+            starts.append(float(time[first]))
         count += len(table)
-    if count <= 2 * OWN:
+    if count <= 2 * OWN * len(used):
         return None
     offsets = np.asarray(np.linalg.solve(factors[:, :OWN, :OWN], factors[:, :OWN, OWN:]))
     apart = np.concatenate(
@@ -100,6 +91,28 @@ def _of_dataset(fit_data: FitData, survey: Survey, lag_s: float, per_group: int)
         squares=np.swapaxes(apart, 1, 2) @ np.array(squares) @ apart,
         starts=np.array(starts),
         rows=count,
-        datasets=1,
-        offsets=offsets[None],
+        datasets=len(used),
+        offsets=offsets,
     )
+
+
+def _rows(robot: Robot, surveys: Sequence[Survey], processing: Processing, lag_s: float) -> FitData:
+    """The rows of `hand_alone`'s sensor in all datasets, each with a bias and drift of its own, by one delay."""
+    numbers = tuple(range(len(surveys)))
+    datasets = tuple(survey.data for survey in surveys)
+    lag = (lag_s,)
+    return FitData(robot, datasets, processing, tuple(surveys), numbers, ("delay",), lag, lag)
+
+
+def _equations(block: RowBlock) -> tuple[Array, Array]:
+    """The six equations of the instants whose wrench is known, (K, 6, WIDTH), and their time [s] (K,)."""
+    layout, joints = block.layout, block.layout.count - 6
+    known = block.keep[:, joints]
+    table = np.zeros((int(known.sum()), 6, WIDTH))
+    for k in range(6):
+        row, body = block.table[known, layout.row(joints + k)], layout.per_body(joints + k)
+        table[:, k, :OWN] = row[:, body : body + OWN]
+        table[:, k, OWN : OWN + body] = row[:, :body]
+        table[:, k, OWN + TEN] = row[:, -1]
+    table[:, :, OWN + TEN + 1 :] = block.rates[known, joints:]
+    return table, block.time[known]

@@ -20,7 +20,6 @@ from typing import Literal
 import numpy as np
 
 from heft.identify.bodies.arrays import Array, frozen
-from heft.identify.bodies.pseudo_inertia import skew
 from heft.identify.bodies.wrench import STANDARD_GRAVITY, WrenchTerms
 from heft.identify.payload.estimation.unknowns import LiftedJacobian
 
@@ -76,22 +75,12 @@ class WrenchChannels:
 
     def coefficients(self, terms: WrenchTerms) -> Array:
         """C of w = C phi + b, shape (T, 3, len(phi))."""
-        proper = terms.acceleration
+        rows = slice(0, 3) if self._force else slice(3, 6)
         if self._gravity is not None:
-            proper = proper - terms.from_world @ self._gravity
-        gravity = self._gravity is None
-        if self._force:
-            parts = [proper[:, :, None], terms.turning, *[-terms.from_world] * gravity]
-        else:
-            parts = [-skew(proper), terms.inertial]
-            parts += [self._gravity_torque(terms.from_world)] * gravity
-        return np.concatenate(parts, axis=2)
-
-    @staticmethod
-    def _gravity_torque(from_world: Array) -> Array:
-        """Coefficients of mc_k g_j, at 3 k + j: (U e_j) x e_k."""
-        arms = np.stack([skew(from_world[:, :, j]) for j in range(3)], axis=3)
-        return arms.reshape(len(from_world), 3, 9)
+            return terms.regressor(self._gravity)[:, rows, self._linear]
+        weighs = slice(0, 1) if self._force else slice(1, 4)
+        products = terms.by_gravity()[:, rows, weighs].reshape(len(terms), 3, -1)  # mc_k g_j at 3 k + j
+        return np.concatenate([terms.weightless[:, rows, self._linear], products], axis=2)
 
     def rows(self, coefficients: Array, slopes: Array | None, loaded: bool) -> tuple[Array, Array]:
         """Rows over s (T, 3, p), and what the gripper adds to the wrench whatever the unknowns are (T, 3).

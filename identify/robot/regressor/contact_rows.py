@@ -53,13 +53,17 @@ class ContactRows:
                     columns += [(name, start + c) for c, name in enumerate(names[: 3 if forces else 6])]
         return tuple(columns)
 
+    def at_base(self, contact: Contact, q: Array) -> Array:
+        """X at positions q (n, T): a wrench at the contact as one in the base's frame, shape (T, 6, 6)."""
+        rotation, position = self.tree.link_pose(contact.link, q)
+        position = position + rotation @ contact.place[:3, 3]
+        return wrench_transform(rotation @ contact.place[:3, :3], position)
+
     def levers(self, q: Array) -> Array:
         """At positions q (n, T), shape (6 places, T)."""
         signals: list[Array] = []
         for one in self.contacts:
-            rotation, position = self.tree.link_pose(one.link, q)
-            position = position + rotation @ one.place[:3, 3]
-            X = wrench_transform(rotation @ one.place[:3, :3], position)
+            X = self.at_base(one, q)
             if self.base is not None:
                 signals.append(X.reshape(len(X), 36).T)
             for joint in self.tree.support(one.link):

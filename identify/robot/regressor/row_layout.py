@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.parameters import FORCE_COLUMNS
 from heft.identify.robot.regressor.contact_rows import ContactRows
 from heft.identify.robot.regressor.cut import AXES, Contact, Cut, Part
 from heft.identify.robot.regressor.drives import Column, Drives
@@ -17,7 +18,6 @@ from heft.identify.robot.regressor.tree import Tree
 __all__ = ["RowLayout"]
 
 Ints = NDArray[np.int64]
-FORCE_COLUMNS = 4
 OWN, CARRIED, FROM_BASE = range(3)  # where the pose at a cut comes from, see `passed`
 
 

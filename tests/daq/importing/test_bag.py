@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import yaml
 from mcap.reader import make_reader
 from mcap.writer import CompressionType, IndexType
 from mcap.writer import Writer as McapWriter
@@ -150,6 +151,37 @@ def test_a_compressed_file_that_holds_far_more_than_numbers_can(tmp_path: Path) 
             file.write(bytes(1 << 20))
     with pytest.raises(ImportFileError, match="no measured numbers do that"):
         open_file(path)
+
+
+@pytest.mark.parametrize("storage", list(StoragePlugin))
+def test_a_bag_in_two_files(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, storage: StoragePlugin
+) -> None:
+    """One recording of both: by metadata.yaml, or by naming the files."""
+    half, parts = ROWS // 2, []
+    for k, rows in enumerate((slice(0, half), slice(half, None))):
+        part = type(motion)(*(array[rows] for array in (motion.t, motion.q, motion.dq, motion.tau)))
+        parts.append(bag(tmp_path / f"part_{k}", part, storage))
+    ends = [next(one for one in part.iterdir() if one.name != "metadata.yaml") for part in parts]
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    for end in ends:
+        (whole / end.name).write_bytes(end.read_bytes())
+    with pytest.raises(ImportFileError, match=r"without metadata\.yaml.*part_0.* part_1"):
+        open_file(whole)
+    both = imported(*ends)
+    np.testing.assert_array_equal(both.signal("torque"), motion.tau)
+    about = yaml.safe_load((parts[0] / "metadata.yaml").read_text(encoding="utf-8"))
+    facts = about["rosbag2_bagfile_information"]
+    facts["relative_file_paths"] = [end.name for end in ends]
+    facts["message_count"] *= 2
+    for topic in facts["topics_with_message_count"]:
+        topic["message_count"] *= 2
+    facts["files"] = []
+    (whole / "metadata.yaml").write_text(yaml.safe_dump(about), encoding="utf-8")
+    found = imported(whole)
+    np.testing.assert_array_equal(found.signal("torque"), motion.tau)
+    assert found.done.notes == []
 
 
 def test_a_wrench_is_turned_round(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +14,10 @@ import numpy as np
 import pytest
 
 from heft.daq.errors import ImportFileError
+from heft.daq.importing.guessing.guess import guess
+from heft.daq.importing.guessing.guessed import RobotFacts
 from heft.daq.importing.guessing.time_base import guess_time
+from heft.daq.importing.open_file import open_file
 from heft.daq.importing.readers import csv_text
 from heft.daq.importing.readers.csv_dialect import dialect_of
 from heft.daq.importing.readers.csv_text import CsvSource
@@ -185,6 +191,93 @@ def test_numbers_in_another_way_of_writing_are_shown(
     ]
     path.write_text("\n".join(["t,q,tau", *rows, ""]), encoding="utf-8")
     assert CsvSource(path).oddities == ["t holds '1,000.00', not numbers"]
+
+
+@pytest.mark.parametrize("first", [",0,1,2,3,4,5", "0,1,2,3,4,5,6", "1,2,3,4,5,6,7"])
+def test_columns_that_are_only_counted(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, first: str
+) -> None:
+    """As pandas heads columns without names; the first is its index."""
+    path = tmp_path / "log.csv"
+    path.write_text(text(motion, head=first), encoding="utf-8")
+    found = imported(path)
+    np.testing.assert_allclose(found.signal("position"), motion.q, rtol=1e-8)
+    np.testing.assert_allclose(found.signal("torque"), motion.tau, rtol=1e-8)
+
+
+@pytest.mark.parametrize("frame", ["", "base_link"])
+def test_what_ros2_topic_echo_writes(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, frame: str
+) -> None:
+    """No header; seconds, nanoseconds, a frame, names of the joints, and their positions, velocities and efforts."""
+    path = tmp_path / "log.csv"
+    ns = np.round(motion.t * 1e9).astype(int) + 999_000_000
+    rows = [
+        ",".join(
+            [str(1_700_000_000 + at // 10**9), str(at % 10**9), frame, "elbow", "shoulder", *map(repr, row)]
+        )
+        for at, row in zip(
+            ns.tolist(), np.column_stack([motion.q, motion.dq, motion.tau]).tolist(), strict=True
+        )
+    ]
+    path.write_text("\n".join([*rows, ""]), encoding="utf-8")
+    found = imported(path)
+    np.testing.assert_array_equal(found.signal("position"), motion.q)
+    np.testing.assert_array_equal(found.signal("velocity"), motion.dq)
+    np.testing.assert_array_equal(found.signal("torque"), motion.tau)
+    columns = found.recording.columns("arm.joint_states")
+    assert columns.host_ns[0] + found.recording.utc_offset_ns == 1_700_000_000_999_000_000
+    np.testing.assert_array_equal(columns.host_ns - columns.host_ns[0], ns - ns[0])
+    robot = RobotFacts(("shoulder", "elbow"), (False, False), np.array([[-3.0, 3.0]] * 2))
+    assert guess(open_file(path).tables, robot, named=False).map["joints"] == ["elbow", "shoulder"]
+
+
+def test_lists_in_cells(motion: Any, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [
+        f'{t},"[{q[0]}, {q[1]}]","[{u[0]}, {u[1]}]"'
+        for t, q, u in zip(motion.t, motion.q, motion.tau, strict=True)
+    ]
+    path.write_text("\n".join(["t,q,tau", *rows, ""]), encoding="utf-8")
+    with pytest.raises(ImportFileError, match="a cell holds several numbers"):
+        CsvSource(path)
+
+
+@pytest.mark.parametrize(
+    ("begin", "said"),
+    [
+        (gzip.compress(b"t,q1,tau1", mtime=0), "gunzip"),
+        (b'{"t": 0.1, "q": [1.0, 2.0], "tau": [1.0, 2.0]}\n' * 100, "JSON"),
+        (b'[{"t": 0.1}, {"t": 0.2}]', "JSON"),
+        (b"MATLAB 5.0 MAT-file, Platform: GLNXA64", "a MAT-file"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5"),
+        (b"#ROSBAG V2.0\n", "ROS 1"),
+        (pickle.dumps({"q": 1.0}), "a pickle, which is not read"),
+    ],
+    ids=["gzip", "JSON lines", "JSON", "MAT", "HDF5", "ROS 1", "pickle"],
+)
+def test_files_of_other_kinds_are_told_by_what_they_are(tmp_path: Path, begin: bytes, said: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(begin)
+    with pytest.raises(ImportFileError, match=said):
+        open_file(path)
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log.csv")
+    for path in (tmp_path / "log.csv", Path("/dev/zero")):
+        with pytest.raises(ImportFileError, match="a pipe or a device"):
+            open_file(path)
+
+
+def test_absurd_numbers_are_no_warning(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    """Of a damaged file: warnings are errors in tests."""
+    path = tmp_path / "log.csv"
+    lines = text(motion).splitlines()
+    for k in (10, 400, 900):
+        lines[k] = ",".join(cell if j != k % 7 else "-3e299" for j, cell in enumerate(lines[k].split(",")))
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    assert imported(path).map["velocity"]["unit"] == "rad/s"
 
 
 def test_host_and_device_stamps_are_both_kept(

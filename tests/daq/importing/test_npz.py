@@ -205,6 +205,50 @@ def test_a_folder_of_npy_files(motion: Any, imported: Callable[..., Any], tmp_pa
     np.testing.assert_array_equal(found.signal("torque"), motion.tau)
 
 
+@pytest.mark.parametrize("name", ["log.npz", "log.npy"])
+def test_fields_of_a_structured_array(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    fields = [("t", "<f8"), ("q", ">f4", 2), ("dq", "<f8", 2), ("tau", "<f8", 2), ("mode", "U8")]
+    rows = np.zeros(len(motion.t), dtype=fields)
+    rows["t"], rows["q"], rows["dq"], rows["tau"] = motion.t, motion.q, motion.dq, motion.tau
+    path = tmp_path / name
+    if path.suffix == ".npz":
+        np.savez(path, run=rows)
+    else:
+        np.save(path, rows)
+    found = imported(path)
+    assert found.map["position"]["columns"] == ["q"]
+    np.testing.assert_allclose(found.signal("position"), motion.q, atol=1e-6)
+    np.testing.assert_array_equal(found.signal("torque"), motion.tau)
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_one_array_of_everything(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, timed: bool
+) -> None:
+    """Its columns are told by what they do, as those of a table without a header are."""
+    path = tmp_path / "log.npz"
+    every = np.column_stack([motion.q, motion.dq, motion.tau])
+    if timed:
+        np.savez(path, mode=np.zeros(len(every)), t=motion.t, data=every)
+    else:
+        np.savez(path, data=np.column_stack([motion.t, every]))
+    found = imported(path)
+    np.testing.assert_array_equal(found.signal("position"), motion.q)
+    np.testing.assert_array_equal(found.signal("velocity"), motion.dq)
+    np.testing.assert_array_equal(found.signal("torque"), motion.tau)
+
+
+def test_thousands_of_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "log.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for k in range(4097):
+            archive.writestr(f"a{k}.npy", b"")
+    with pytest.raises(ImportFileError, match="4097 columns, at most 4096"):
+        open_file(path)
+
+
 def test_an_array_that_unpacks_to_far_more_than_it_takes(tmp_path: Path) -> None:
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("q.npy", "w") as file:

@@ -66,6 +66,30 @@ def test_lerobot(motion: Any, imported: Callable[..., Any], tmp_path: Path, fixe
         assert len(found.recording.segments) == 3
 
 
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"fps": "fast", "total_frames": "all", "features": {"observation.state": {"names": 7}}},
+        {"fps": [1], "features": ["observation.state"]},
+        {"features": {"observation.state": "joints"}},
+        ["fps"],
+    ],
+)
+def test_what_a_data_set_says_of_itself_may_be_nonsense(
+    motion: Any, imported: Callable[..., Any], tmp_path: Path, info: Any
+) -> None:
+    lerobot(tmp_path / "set", motion)
+    (tmp_path / "set" / "meta" / "info.json").write_text(json.dumps(info), encoding="utf-8")
+    np.testing.assert_allclose(imported(tmp_path / "set").signal("torque"), motion.tau, rtol=1e-6)
+
+
+def test_an_info_of_another_size_than_any(motion: Any, tmp_path: Path) -> None:
+    lerobot(tmp_path / "set", motion)
+    (tmp_path / "set" / "meta" / "info.json").write_text(" " * (1 << 23), encoding="utf-8")
+    with pytest.raises(ImportFileError, match=r"info\.json has 8388608 bytes"):
+        open_file(tmp_path / "set")
+
+
 def test_flat_columns_and_broken_rows(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
     q = motion.q.copy()
     q[7, 1] = np.nan

@@ -127,3 +127,55 @@ async def test_the_player_of_a_replay_pauses_and_seeks() -> None:
                     pass
         finally:
             view.close()
+
+
+async def test_estimates_are_parameters_that_nobody_sets() -> None:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    view = serve_foxglove(Showing("title", foxglove=port), Hub("", list), lambda: SCENE)
+
+    def hear(topic: str, facts: dict[str, Any]) -> None:
+        view.hear(Message(topic, "session", 0, False, json=facts))
+
+    async def parameters(client: Any) -> dict[str, Any]:
+        while True:
+            told = await asyncio.wait_for(client.recv(), 5)
+            if isinstance(told, str) and (facts := json.loads(told))["op"] == "parameterValues":
+                return {one["name"]: one.get("value") for one in facts["parameters"]}
+
+    try:
+        async with connect(f"ws://127.0.0.1:{port}", subprotocols=["foxglove.sdk.v1"]) as client:  # type: ignore[list-item]
+            assert "parameters" in json.loads(await asyncio.wait_for(client.recv(), 5))["capabilities"]
+            names = ["session/rank", "base/link2.m", "payload/mass"]
+            await client.send(json.dumps({"op": "subscribeParameterUpdates", "parameterNames": names}))
+            await asyncio.sleep(0.2)
+            progress = {
+                "of": 50,
+                "rank": 40,
+                "total_mass": 25.0,
+                "base": {"link2.m": [2.0, 0.5], "link3.m": [1.0, None]},
+            }
+            hear("worker/worker/progress", progress)
+            assert await parameters(client) == {"session/rank": [40, 50], "base/link2.m": [2.0, 0.98]}
+            hear("worker/worker/progress", {**progress, "base": {"link2.m": [2.1, 0.25]}})
+            assert await parameters(client) == {"base/link2.m": [2.1, 0.49]}  # what has changed
+            payload = {
+                "number": 1,
+                "mass": 0.5,
+                "std": {"mass": 0.01},
+                "com": [0.0, 0.0, 0.1],
+                "recognition": None,
+            }
+            hear("payload", payload)
+            assert await parameters(client) == {"payload/mass": [0.5, 0.0196]}
+            wrong = [{"name": "base/link2.m", "value": [9.0, 0.0]}]
+            await client.send(json.dumps({"op": "setParameters", "parameters": wrong, "id": "s"}))
+            assert await parameters(client) == {"base/link2.m": [2.1, 0.49]}
+            await client.send(json.dumps({"op": "getParameters", "parameterNames": [], "id": "g"}))
+            while "session/total_mass" not in (told := await parameters(client)):
+                pass  # what was set is told to those who follow it, too
+            assert set(told) >= {"payload/com", "base/link2.m"}
+            assert "base/link3.m" not in told  # the motion has not told it
+    finally:
+        view.close()

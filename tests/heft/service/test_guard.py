@@ -91,7 +91,8 @@ async def test_a_body_without_end() -> None:
         assert sent <= 4 * MOST_BODY
 
 
-async def test_a_websocket_of_another_origin() -> None:
+@pytest.mark.parametrize("extensions", [{}, {"websocket.http.response": {}}], ids=["closed", "answered"])
+async def test_a_websocket_of_another_origin(extensions: dict[str, Any]) -> None:
     sent: list[Any] = []
     guard: Any = Guard(Starlette(), frozenset({OWN}))
     scope = {
@@ -99,6 +100,7 @@ async def test_a_websocket_of_another_origin() -> None:
         "path": "/live",
         "headers": [(b"host", b"127.0.0.1:8765"), (b"origin", b"http://evil.example")],
         "client": ("127.0.0.1", 1),
+        "extensions": extensions,
     }
 
     async def receive() -> dict[str, Any]:
@@ -108,5 +110,13 @@ async def test_a_websocket_of_another_origin() -> None:
         sent.append(message)
 
     await guard(scope, receive, send)
-    assert sent[0]["type"] == "websocket.close"
-    assert "evil.example" in sent[0]["reason"]
+    if extensions:
+        assert [one["type"] for one in sent] == [
+            "websocket.http.response.start",
+            "websocket.http.response.body",
+        ]
+        assert sent[0]["status"] == 403
+        assert b"evil.example" in sent[1]["body"]
+    else:
+        assert sent[0]["type"] == "websocket.close"
+        assert "evil.example" in sent[0]["reason"]

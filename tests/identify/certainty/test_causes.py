@@ -3,12 +3,15 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from heft.identify import Dataset, Robot, fit
 from heft.identify.certainty.causes.kinematic_limits import beyond_limits, reach
+from heft.identify.certainty.causes.unknown_scale import unlikely_torque
 from heft.identify.certainty.reason import Reason
 from heft.identify.robot.limits import Limits
 
@@ -47,6 +50,13 @@ def test_positions_in_degrees_are_told_without_torques(bare: Robot, limited: Rob
     assert ids(bare, 57.3, 57.3) == ["position-unit"]
 
 
+def test_counts_of_an_encoder_are_not_called_degrees(limited: Robot) -> None:
+    (found,) = beyond_limits(limited, np.full(3, 2.0 * 65_536), np.full(3, 65_536.0))
+    assert found.id == "position-unit"
+    assert found.fix is None
+    assert "counts per rev" in found.text
+
+
 def test_one_joint_without_a_limit_may_turn_on_and_on(bare: Robot) -> None:
     assert beyond_limits(bare, np.array([1.0, 1.0, 100.0]), np.ones(3)) == []
 
@@ -62,6 +72,19 @@ def test_reach_is_the_stretched_arm(bare: Robot) -> None:
     assert reach(bare) == pytest.approx(1.2)
     assert reach(bare, 1) == pytest.approx(0.9)
     assert reach(bare, 2) == pytest.approx(0.4)
+
+
+def test_the_last_link_is_part_of_the_reach_by_which_torques_are_judged() -> None:
+    """A camera on a pan-tilt unit: its joints are 8 cm apart, and it is as large again."""
+    plain = Robot.from_dh([{"alpha": np.pi / 2, "a": 0.0, "d": 0.08}, {"alpha": 0.0, "a": 0.0, "d": 0.0}])
+    box = np.array([[-0.03, -0.05, -0.05], [0.07, 0.05, 0.05]])
+    grams = np.zeros((2, 21, 21))
+    grams[:, -1, -1] = [0.01, 0.3**2]  # 0.3 N m, the weight of 0.45 kg in the camera's middle
+    likely: Any = SimpleNamespace(grams=grams)
+    hardly: Any = SimpleNamespace(grams=1e4 * grams)
+    camera = replace(plain, shapes={"link2": box})
+    assert not unlikely_torque(camera, likely, 1)
+    assert unlikely_torque(camera, hardly, 1)
 
 
 def reasons(robot: Robot, data: Dataset, factor: float = 1.0) -> tuple[Reason, ...]:

@@ -11,6 +11,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.data_faults import data_faults
 from heft.identify.data import Processing
+from heft.identify.errors import DataError
 from heft.identify.information.fit_data import FitData
 
 ROWS = (
@@ -63,6 +64,23 @@ def test_peaks_are_not_clipped_even_where_torques_are_coarse(step: float, robot:
     data = motion(robot, noise=0.0)
     tau = np.asarray(data.tau)
     assert faults(robot, replace(data, tau=np.round(tau / step) * step if step else tau)) == []
+
+
+def test_a_torque_that_never_changes_is_told_before_its_effects(robot: Robot) -> None:
+    data = motion(robot)
+    tau = np.asarray(data.tau).copy()
+    tau[:, 1] = 0.0
+    result = fit(robot, replace(data, tau=tau), cutoff_hz=5.0)
+    assert result.verdict.grade == "unfit"
+    assert result.verdict.reasons[0].id == "constant-torque"
+    assert result.verdict.reasons[0].where == ("joint2",)
+    assert not any("inf" in one.text for one in result.verdict.reasons)
+
+
+def test_torques_that_are_all_zero_are_refused(robot: Robot) -> None:
+    data = motion(robot)
+    with pytest.raises(DataError, match="every torque is zero while the robot moves"):
+        fit(robot, replace(data, tau=np.zeros_like(data.tau)))
 
 
 def test_held_samples_are_told(robot: Robot) -> None:

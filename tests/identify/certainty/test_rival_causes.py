@@ -88,6 +88,13 @@ def test_a_wrong_rate_shows_beside_a_joint_without_torque(arm: Arm) -> None:
     assert ("joint-gain", arm.robot.joints[2]) in both
 
 
+@pytest.mark.parametrize("unit", [1e3, 1e6])
+def test_stamps_in_other_units_are_told_first(arm: Arm, unit: float) -> None:
+    first = arm.causes(time=unit)[0]
+    assert first.id == "time-scale"
+    assert first.fix == {"time": {"factor": pytest.approx(1 / unit)}}
+
+
 def test_the_scale_is_found_from_afar(arm: Arm) -> None:
     for factor in (1e-3, 100.0):
         (first, *_) = arm.causes(tau=factor)

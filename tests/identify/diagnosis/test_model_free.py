@@ -7,6 +7,7 @@ import pytest
 
 from heft.identify.diagnosis.diagnose import look_over
 from heft.identify.diagnosis.finding import Finding
+from heft.identify.diagnosis.fixes import corrected
 from heft.identify.diagnosis.log import Log
 
 
@@ -27,6 +28,19 @@ def test_a_wrong_rate_shows_in_the_velocities(healthy: Log, factor: float) -> No
     found = named(stamped(healthy, healthy.tables["q"].t * factor))["rate_mismatch"]
     assert found.fix is not None
     assert found.fix["rate_hz"] == pytest.approx(250.0, rel=0.005)
+
+
+@pytest.mark.parametrize("unit", [1.0, 180 / np.pi])
+def test_positions_that_start_anew_after_a_turn(healthy: Log, unit: float) -> None:
+    q = healthy.tables["q"].values.copy()
+    q[:, 3] = (q[:, 3] - np.median(q[:, 3])) % (2 * np.pi) + np.median(q[:, 3])
+    broken = healthy.with_values(q=unit * q)
+    found = look_over(broken)
+    assert [one.where for one in found if one.id == "angle_wrap"] == [healthy.joints[3]]
+    assert all(one.id in ("angle_wrap", "angle_unit") for one in found if one.severity != "note")
+    again, _ = corrected(broken, None, found)
+    moved = again.tables["q"].values - healthy.tables["q"].values
+    np.testing.assert_allclose(moved[:, 3] / (2 * np.pi), np.round(moved[0, 3] / (2 * np.pi)), atol=1e-6)
 
 
 def test_milliseconds_are_told_from_another_rate(healthy: Log) -> None:

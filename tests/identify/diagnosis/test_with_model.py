@@ -42,6 +42,7 @@ STABLE = [
     "clock_drift",
     "stream_delay",
     "angle_unit",
+    "angle_wrap",
     "velocity_unit",
     "torque_unit",
     "torque_scale",
@@ -70,6 +71,16 @@ STABLE = [
     "model_inconsistent",
     "model_kinematics",
 ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [180 / np.pi, np.pi / 180])
+def test_positions_in_another_unit_are_one_fault(healthy: Log, wam7: Robot, factor: float) -> None:
+    """Without velocities; what the model and the limits say of such positions is not told."""
+    tables = {key: one for key, one in healthy.tables.items() if key != "dq"}
+    log = replace(healthy, tables=tables).with_values(q=factor * healthy.tables["q"].values)
+    found = diagnose(log, wam7)
+    assert [one.id for one in found if one.severity != "note"] == ["angle_unit"]
 
 
 def test_every_stable_id_has_a_defect_and_a_line_in_the_docs() -> None:

@@ -165,6 +165,10 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     wrong.write_text("<robot/>")
     with pytest.raises(ModelError, match="Pinocchio cannot read it"):
         Robot.from_urdf(wrong)
+    joint = '<joint name="lift" type="prismatic"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint>'
+    wrong.write_text(f'<robot name="r"><link name="base"/><link name="arm"/>{joint}</robot>')
+    with pytest.raises(ModelError, match=r"lift: no <limit>; give it one"):
+        Robot.from_urdf(wrong)
 
 
 def test_as_json_and_back(mjcf: Path) -> None:

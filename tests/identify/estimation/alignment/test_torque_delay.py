@@ -55,6 +55,16 @@ def test_any_delay_with_its_sign(arm: Robot, delay_s: float) -> None:
     assert np.allclose(result.base.values, result.base.matrix @ truth(arm), atol=2e-3)
 
 
+@pytest.mark.parametrize("delay_s", [0.06, -0.1])
+def test_a_delay_beyond_what_steps_of_the_alignment_reach_is_begun_from(arm: Robot, delay_s: float) -> None:
+    for cutoff_hz in (None, 20.0):  # steps end 18 ms away at 20 Hz
+        result = fit(arm, delayed(arm, delay_s, 0.02), "wls", cutoff_hz=cutoff_hz)
+        assert result.tradeoff is not None
+        assert result.tradeoff.delays_s == pytest.approx([delay_s], abs=0.02)
+        assert result.delays["torque"].value_s == pytest.approx(delay_s, abs=2e-4)
+        assert result.fit.total < 0.02
+
+
 @pytest.mark.slow
 def test_intervals_of_the_delay_and_of_parameters_that_depend_on_it(arm: Robot) -> None:
     off, inside = [], []

@@ -59,11 +59,11 @@ def robot() -> Robot:
     return replace(Robot.from_dh(ROWS), prior=prior)
 
 
-def motion(robot: Robot, seed: int, still: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and torques of three harmonics of 5 s; `still`: the first joint does not move."""
+def motion(robot: Robot, seed: int, still: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and torques of three harmonics of 5 s; joint number `still` does not move."""
     a, b = np.random.default_rng(seed).uniform(-0.6, 0.6, (2, 3, 3))
-    a[:, 0] *= 1 - still
-    b[:, 0] *= 1 - still
+    if still is not None:
+        a[:, still] = b[:, still] = 0.0
     w = 2 * np.pi / 5 * np.arange(1, 4)
     s, c = np.sin(np.outer(T, w)), np.cos(np.outer(T, w))
     assert robot.prior is not None
@@ -73,7 +73,7 @@ def motion(robot: Robot, seed: int, still: bool) -> tuple[np.ndarray, np.ndarray
 
 @pytest.mark.parametrize("trap", [held, trembles, hold, hold_torque, spikes, quantised])
 def test_the_choice_predicts_as_well_as_the_best_fixed_one(robot: Robot, trap: Trap) -> None:
-    rng, still = np.random.default_rng(5), trap in (held, trembles)
+    rng, still = np.random.default_rng(5), 0 if trap in (held, trembles) else None
     q, tau = motion(robot, 4, still)
     tau = tau + 0.05 * rng.standard_normal(tau.shape)
     q = q + 1e-6 * rng.standard_normal(q.shape)
@@ -90,3 +90,19 @@ def test_the_choice_predicts_as_well_as_the_best_fixed_one(robot: Robot, trap: T
 
     fixed = [error(hertz) for hertz in FIXED_HZ if hertz <= 0.4 / float(np.median(np.diff(seen.t)))]
     assert error(processing.cutoff_hz) < 1.1 * min(fixed) + 1e-4
+
+
+@pytest.mark.parametrize("still", [1, 2])
+def test_jitter_of_a_joint_that_is_held_shows_nothing(robot: Robot, still: int) -> None:
+    """Parameters that it alone would show are left to the prior, and widen no other's interval."""
+    q, tau = motion(robot, 4, still)
+    rng = np.random.default_rng(5)
+    tau = tau + 0.05 * rng.standard_normal(tau.shape)
+    noise = 2e-5 * rng.standard_normal(q.shape)
+    jittering = fit(robot, Dataset.from_arrays(T, q + noise, tau))
+    noise[:, still] = 0.0
+    steady = fit(robot, Dataset.from_arrays(T, q + noise, tau))
+    assert jittering.rank == steady.rank
+    assert jittering.processing.cutoff_hz == steady.processing.cutoff_hz > 3
+    assert jittering.facts["typical_widening"] < 1.5
+    assert np.allclose(jittering.base.values, steady.base.values, atol=1e-3)

@@ -1,4 +1,4 @@
-"""The wrench equation against point masses (004, Eq. 8, 21 and 25 to 27), and in its form of twelve signals."""
+"""The wrench equation against point masses (004, Eq. 8, 21 and 25 to 27), and the same as rows of the regression."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from heft.identify.bodies.wrench import ENTRIES, integral_terms, window_means, wrench_terms
-from heft.identify.payload.bare_hand.wrench_rows import sensor_signals
+from heft.identify.bodies.wrench import integral_terms, window_means, wrench_terms
+from heft.identify.payload.bare_hand.hand_alone import hand_alone
 from heft.identify.payload.kinematics.wrist_motion import wrist_motion
 from heft.identify.robot import Robot
 
@@ -54,13 +54,15 @@ def test_integral_form_averages_the_wrench_without_accelerations(case) -> None:
 
 
 @pytest.mark.parametrize("name", ["wam7", "panda"])
-def test_twelve_signals_make_the_same_entries(name: str) -> None:
+def test_a_wrist_sensor_is_a_sensor_inside_the_arm(name: str) -> None:
+    """Its rows of the regression are the same equation, by the robot's kinematics."""
     robot = Robot.load(ROBOTS / f"{name}.yaml")
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, 200, len(robot.joints)))
     moved = wrist_motion(robot, q, dq, ddq)
     terms = wrench_terms(
         moved.rotation, moved.angular_velocity, moved.angular_acceleration, moved.linear_acceleration
     )
-    expected = terms.regressor(robot.gravity).reshape(-1, 60)
-    found = sensor_signals(robot, q.T, dq.T, ddq.T) @ ENTRIES
+    expected = terms.regressor(robot.gravity)
+    alone = hand_alone(robot)
+    found = alone.regressor.dense(q, dq, ddq)[:, -6:, 10 * len(robot.links) : 10 * len(alone.links)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
