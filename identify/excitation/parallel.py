@@ -10,7 +10,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
+
+import numpy as np
 
 from heft.identify.errors import HeftError, ProblemError
 from heft.identify.excitation.request import DesignRequest
@@ -101,6 +104,10 @@ def _searches(request: DesignRequest) -> Iterator[_Searches]:
     if workers == 1:
         yield _Here(request)
         return
+    still = np.zeros((1, len(request.limits.axes)))
+    request.rows_of(
+        (still, still, still)
+    )  # after an installation the regressor is compiled once, not in each of them
     processes = _Processes(request, workers)
     try:
         yield processes
@@ -130,8 +137,10 @@ class _Processes:
         context = multiprocessing.get_context("spawn")
         self._tasks: Any = context.Queue()
         self._answers: Any = context.Queue()
+        # Its robot is made anew there: arrays that were sent can be written to, and would need other compiled code.
+        plain = replace(request)
         self._processes = [
-            context.Process(target=_work, args=(request, self._tasks, self._answers), daemon=True)
+            context.Process(target=_work, args=(plain, self._tasks, self._answers), daemon=True)
             for _ in range(count)
         ]
         for process in self._processes:
