@@ -250,9 +250,7 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
 
     async def _exchange(self, due_ns: int) -> None:
         await self._answers()  # nobody talks while others may
-        if (
-            not self._steady
-        ):  # what was not answered may be so yet: no hurry, or that were taken for this one's answer
+        if not self._steady:  # in a hurry, a late answer to the last request would be taken for one to this
             await self.clock.sleep_until(self._begun_ns + self._period_ns)
         reference = self._follow(due_ns)
         packets = b""
