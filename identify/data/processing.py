@@ -22,6 +22,7 @@ Window = Literal["kaiser", "butterworth"]
 POSITION_ATTENUATION_DB = 130.0
 # Torque and regressor go through one filter, whose ripple therefore does no harm: 60 dB keeps noise from folding back.
 TORQUE_ATTENUATION_DB = 60.0
+MOST_PER_CUTOFF = 1e6  # samples
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,12 @@ class Processing:
         return max(1, int(rate_hz / (per_cutoff * self.cutoff_hz) + 1e-9))
 
     def taps(self, rate_hz: float) -> Array:
-        """The low-pass on torque and regressor, shape (2 L + 1,)."""
+        """The low-pass on torque and regressor, shape (2 L + 1,); `DataError` where no memory would hold it."""
+        if rate_hz > MOST_PER_CUTOFF * self.cutoff_hz:
+            raise DataError(
+                f"cut-off {self.cutoff_hz:g} Hz at {rate_hz:.3g} samples/s: at most {MOST_PER_CUTOFF:.0e} samples per "
+                "period of the cut-off can be filtered; is t in seconds?"
+            )
         if self.window == "butterworth":
             return butterworth(self.cutoff_hz, rate_hz)
         transition = min(self.cutoff_hz, rate_hz - 2 * self.cutoff_hz)

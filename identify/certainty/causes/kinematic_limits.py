@@ -13,7 +13,7 @@ from heft.identify.bodies.arrays import Array
 from heft.identify.certainty.reason import CAUSE, Reason, Severity
 from heft.identify.robot import Robot
 
-__all__ = ["beyond_limits", "reach"]
+__all__ = ["FASTEST", "beyond_limits", "reach"]
 
 MOST_TURNS = 3.0  # of a joint: more are hardly an arm's motion
 BEYOND = 2.0  # times the range of a joint

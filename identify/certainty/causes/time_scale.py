@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from heft.identify.certainty.causes.agreement import SAMPLES, Agreement, Explained, Known
+from heft.identify.certainty.causes.kinematic_limits import FASTEST
 from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.reason import CAUSE, Reason
 from heft.identify.robot import Robot
@@ -55,7 +56,9 @@ def time_scale(
         return views[min((share for share in views), key=lambda share: abs(np.log(share / min(factor, 1.0))))]
 
     tried = [k for factor in FACTORS for k in (factor, 1 / factor)]
-    better = {k: view(k).better(k) for k in [*tried, *UNITS]}
+    fastest = float(np.abs(sample.dq[sample.kept.any(axis=1)]).max())
+    tried += [k for k in UNITS if fastest / k <= FASTEST]  # no arm is faster, whatever its torques fit
+    better = {k: view(k).better(k) for k in tried}
     best = max(better, key=lambda k: better[k])
     for finer in (best / 1.15, best * 1.15):
         better[finer] = view(best).better(finer)

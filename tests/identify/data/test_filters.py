@@ -135,3 +135,8 @@ def test_gain_and_bias_are_what_filters_do_to_a_sine(options: dict[str, object])
         second = differentiator.apply(sine[None])[2][0]
         expected = -((2 * np.pi * f) ** 2) * (1 + bias) * sine[differentiator.half : -differentiator.half]
         np.testing.assert_allclose(second, expected, atol=1e-6 * (2 * np.pi * f) ** 2)
+
+
+def test_stamps_that_are_no_seconds_are_refused_before_memory_is_asked_for() -> None:
+    with pytest.raises(DataError, match="is t in seconds"):
+        Processing(cutoff_hz=20.0).taps(1e11)
