@@ -32,7 +32,7 @@ from heft.identify.errors import SolverError
 from heft.identify.estimation.carried import Shared
 from heft.identify.estimation.problem import Problem
 
-__all__ = ["DEFAULT_MARGIN", "FeasibleSet", "Margin", "broken_bounds"]
+__all__ = ["DEFAULT_MARGIN", "FeasibleSet", "Margin", "bound_rows", "broken_bounds"]
 
 LEAST_MASS = 1e-3  # of the mass that the link should have
 
@@ -133,38 +133,48 @@ class FeasibleSet:
 
     def _linear(self) -> tuple[Array, Array]:
         """Rows A and constants a of the conditions A d + a >= 0, each divided by its scale."""
-        problem, bounds = self.problem, self.problem.bounds
-        rows: list[Array] = []
-        constants: list[float] = []
+        rows, constants = bound_rows(self.problem)
+        if not self.problem.bounds.signs:
+            return rows, constants
+        signed = list(self.problem.layout.non_negative)
+        signs = np.eye(len(self.problem.layout))[signed] / self.problem.scales[signed, None]
+        return np.vstack([rows, signs]), np.append(constants, np.zeros(len(signed)))
 
-        def add(row: Array, constant: float, scale: float) -> None:
-            rows.append(row / scale)
-            constants.append(constant / scale)
 
-        p = len(problem.layout)
-        total = np.zeros(p)
-        for link in problem.layout.links:
-            ten = np.zeros((10, p))
-            ten[:, problem.layout.link(link)] = np.eye(10)
-            mass, size = problem.masses[link], problem.sizes[link]
-            low, high = bounds.mass.get(link, (0.0, np.inf))
-            total += ten[0]
-            add(ten[0], -max(low, min(LEAST_MASS * mass, high)), mass)
-            if np.isfinite(high):
-                add(-ten[0], high, mass)
-            if bounds.com_in_box and link in problem.boxes:
-                for axis, (least, most) in enumerate(zip(*problem.boxes[link], strict=True), start=1):
-                    add(ten[axis] - least * ten[0], 0.0, mass * size)
-                    add(most * ten[0] - ten[axis], 0.0, mass * size)
-        if bounds.total_mass is not None:
-            whole = sum(problem.masses.values())
-            add(total, -bounds.total_mass[0], whole)
-            if np.isfinite(bounds.total_mass[1]):
-                add(-total, bounds.total_mass[1], whole)
-        if bounds.signs:
-            for i in problem.layout.non_negative:
-                add(np.eye(p)[i], 0.0, problem.scales[i])
-        return np.array(rows), np.array(constants)
+def bound_rows(problem: Problem) -> tuple[Array, Array]:
+    """Rows A and constants a of the conditions A d + a >= 0 on masses and centres, each divided by its scale.
+
+    Of each link its least mass first, then what the problem's bounds say of it; the total last.
+    """
+    bounds = problem.bounds
+    rows: list[Array] = []
+    constants: list[float] = []
+
+    def add(row: Array, constant: float, scale: float) -> None:
+        rows.append(row / scale)
+        constants.append(constant / scale)
+
+    p = len(problem.layout)
+    total = np.zeros(p)
+    for link in problem.layout.links:
+        ten = np.zeros((10, p))
+        ten[:, problem.layout.link(link)] = np.eye(10)
+        mass, size = problem.masses[link], problem.sizes[link]
+        low, high = bounds.mass.get(link, (0.0, np.inf))
+        total += ten[0]
+        add(ten[0], -max(low, min(LEAST_MASS * mass, high)), mass)
+        if np.isfinite(high):
+            add(-ten[0], high, mass)
+        if bounds.com_in_box and link in problem.boxes:
+            for axis, (least, most) in enumerate(zip(*problem.boxes[link], strict=True), start=1):
+                add(ten[axis] - least * ten[0], 0.0, mass * size)
+                add(most * ten[0] - ten[axis], 0.0, mass * size)
+    if bounds.total_mass is not None:
+        whole = sum(problem.masses.values())
+        add(total, -bounds.total_mass[0], whole)
+        if np.isfinite(bounds.total_mass[1]):
+            add(-total, bounds.total_mass[1], whole)
+    return np.array(rows), np.array(constants)
 
 
 def broken_bounds(problem: Problem, parameters: Array) -> tuple[str, ...]:

@@ -42,8 +42,10 @@ def recursive(problem: Problem, *, memory_s: float = np.inf, feasible: bool = Fa
         information = problem.reweight(weigh, problem.start)
         problem = replace(problem, information=information)
     weights = weights_of(problem)
+    warnings: tuple[str, ...] = ()
     if feasible:
-        parameters, _ = on_manifold(problem, weights)
+        found = on_manifold(problem, weights)
+        parameters, warnings = found.parameters, found.warnings
     else:
         parameters = closest_to_prior(problem, weights)
     return Estimate.of(
@@ -53,5 +55,6 @@ def recursive(problem: Problem, *, memory_s: float = np.inf, feasible: bool = Fa
         weights,
         information=information,
         facts={} if information is None else {"memory_seconds": memory_s},
+        warnings=warnings,
         sample_weights=np.concatenate(used) if used else None,
     )

@@ -6,7 +6,7 @@ import pytest
 
 from heft.identify.bodies.pseudo_inertia import PSEUDO_BASIS
 from heft.identify.errors import ProblemError, SolverError
-from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN
+from heft.identify.estimation.constrained.feasible_set import DEFAULT_MARGIN, broken_bounds
 from heft.identify.estimation.constrained.target import Target
 from heft.identify.estimation.estimators import estimate
 from heft.identify.estimation.estimators.check import check_base
@@ -67,10 +67,50 @@ def test_bounds_for_a_link_that_is_not_there(arm) -> None:
         arm.problem(bounds=Bounds(mass={"link9": (0, 1)}))
 
 
-def test_manifold_says_which_bounds_it_breaks(arm) -> None:
-    problem = arm.problem(prior=2 * arm.truth, bounds=Bounds(total_mass=(1.0, 2.0)))
-    found = estimate(problem, "manifold")
-    assert any("total mass" in line and "use sdp" in line for line in found.warnings)
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        Bounds(total_mass=(1.0, 2.0)),
+        Bounds(total_mass=(30.0, np.inf)),
+        Bounds(mass={"link2": (0.0, 0.5), "link3": (4.0, 6.0)}),
+    ],
+    ids=["light", "heavy", "links"],
+)
+def test_manifold_keeps_bounds_and_fits_as_sdp(arm, bounds: Bounds) -> None:
+    problem = arm.problem(arm.noisy(0.05), prior=2 * arm.truth, boxes=arm.boxes, bounds=bounds)
+    found, other = estimate(problem, "manifold"), estimate(problem, "sdp")
+    assert not found.warnings
+    assert problem.consistency(found.parameters).ok
+    assert not broken_bounds(problem, found.parameters)
+    target = Target.of(problem, found.weights)
+    far, least = (
+        float(np.sum(np.linalg.solve(target.spread, one.parameters - target.best) ** 2))
+        for one in (found, other)
+    )
+    assert far == pytest.approx(least, rel=1e-3, abs=1e-2)
+
+
+def test_manifold_with_a_budget_has_a_consistent_answer_after_every_step(arm) -> None:
+    bounds = Bounds(total_mass=(1.0, 2.0))
+    problem = arm.problem(arm.noisy(0.05), prior=2 * arm.truth, boxes=arm.boxes, bounds=bounds)
+    needed = int(estimate(problem, "manifold").facts["iterations"])
+    for steps in (1, 2, 5, needed - 1):
+        found = estimate(problem, "manifold", most_steps=steps)
+        assert found.facts["iterations"] == steps
+        assert problem.consistency(found.parameters).ok
+        assert not broken_bounds(problem, found.parameters)
+        assert any(f"budget of {steps} steps" in line for line in found.warnings)
+    with pytest.raises(ProblemError, match="most_steps is 0, must be at least 1"):
+        estimate(problem, "manifold", most_steps=0)
+
+
+def test_manifold_asks_for_room_between_bounds(arm) -> None:
+    narrow = arm.problem(prior=arm.truth, bounds=Bounds(total_mass=(5.0, 5.0)))
+    with pytest.raises(ProblemError, match="room between bounds, and the total mass is between 5 and 5 kg"):
+        estimate(narrow, "manifold")
+    torn = Bounds(total_mass=(1.0, 2.0), mass={"link2": (3.0, 4.0)})
+    with pytest.raises(ProblemError, match="bounds contradict each other"):
+        estimate(arm.problem(prior=arm.truth, bounds=torn), "manifold")
 
 
 def test_the_log_det_prior_keeps_links_thick(arm) -> None:
