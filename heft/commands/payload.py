@@ -163,10 +163,9 @@ def _by_service(service: RunningService, arguments: argparse.Namespace) -> int:
         "result": arguments.result,
         "objects": locate(arguments.objects),
         "out": arguments.out,
-        "speed": arguments.speed,
         **{
             key: getattr(arguments, key)
-            for key in ("find_gravity", "gain_spread", "apply", "dimensions", "density")
+            for key in ("speed", "seed", "find_gravity", "gain_spread", "apply", "dimensions", "density")
         },
     }
     return ask_service(service, "payload", request, arm=arguments.arm, as_json=arguments.json)

@@ -303,8 +303,6 @@ async function loadScene() { const { scene } = await ask("/api/scene"); arm.show
 
 const catalogue = new Catalogue();
 async function begin() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) { await ask("/api/login", { token }); history.replaceState(null, "", "/"); }
   connect();
   stop.connect();
   loadScene();

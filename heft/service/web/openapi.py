@@ -40,7 +40,7 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "post",
         "/api/payload",
         "weigh what is picked up; with a session: while it runs",
-        {"session": _TEXT, "arm": _YES, "speed": _SPEED},
+        {"session": _TEXT, "arm": _YES, "speed": _SPEED, "seed": {"type": "integer"}},
     ),
     ("post", "/api/probe", "identity, rate and clock of every device; nothing moves", {"seconds": _NUMBER}),
     (
