@@ -40,7 +40,9 @@ SENSORS = ("crane", "left_ankle", "right_ankle")
 MOST_S, MOST_MB = 10.0, 1000.0
 KERNEL = 1.5
 LINKS = (7, 14, 33, 66)
-MOST_POWER = 2.8  # of the number of links, with which a solver's time grows from 14 to 66: below a dense one's 3
+MOST_POWER = (
+    2.8  # of the number of links, with which a solver's time grows from 14 to 66: below a dense one's 3
+)
 SAME = 0.05  # of an error on the fit: with and without the prior
 METHODS: dict[str, tuple[str, Literal["none"] | None]] = {  # estimator and prior
     "ols": ("ols", None),
