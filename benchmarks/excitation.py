@@ -14,6 +14,7 @@ import re
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -25,7 +26,7 @@ from heft.designing import robot_limits
 from heft.identify.errors import HeftError
 from heft.identify.excitation.design import design
 from heft.identify.excitation.request import DesignRequest
-from heft.identify.excitation.scene import MOUNTING_PLANE, Scene
+from heft.identify.excitation.scene import BASE, MOUNTING_PLANE, Scene
 
 CONFIGS = Path(__file__).parents[1] / "configs/robots"
 ARMS = ("panda", "wam7", "ddarm")
@@ -164,11 +165,19 @@ def _add(spec: mujoco.MjSpec, name: str, obstacle: ObstacleConfig) -> None:
 
 
 def _geoms(model: mujoco.MjModel, part: str) -> list[int]:
-    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, part)
-    if body < 0:
-        return [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, part)]
+    """The geoms of a link, of the base that stands still, or an obstacle's."""
+    body = 0 if part == BASE else mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, part)
+    if part != BASE and body < 0:
+        geom = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, part)
+        if geom < 0:
+            raise KeyError(f"{part}: MuJoCo's model has neither a body nor a geom of this name")
+        return [geom]
     own = {body} | {b for b in range(model.nbody) if model.body_weldid[b] == model.body_weldid[body]}
-    return [g for g in range(model.ngeom) if model.geom_bodyid[g] in own]
+    return [
+        g
+        for g in range(model.ngeom)
+        if model.geom_bodyid[g] in own and not (part == BASE and model.geom(g).name)
+    ]
 
 
 def _lowest(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
@@ -186,39 +195,48 @@ def _lowest(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
     return z - a
 
 
-def loosened(request: DesignRequest, message: str) -> DesignRequest | None:
-    """The request without the bound that a message names; None where it names none."""
-    from dataclasses import replace
+def named(message: str) -> tuple[str, str] | None:
+    """The bound that a message names: what it is, and of which joint or between which parts; None: it names none."""
+    for pattern, kind, of in (
+        (r"(\w+): its (position|velocity|acceleration) limit", 2, 1),
+        (r"the (position|velocity|acceleration|torque) limit of (\w+)", 1, 2),
+        (r"(torque|stop) of (\w+)", 1, 2),
+    ):
+        if found := re.search(pattern, message):
+            return found[kind], found[of]
+    pair = re.search(r"(\w+ and \w+)(?:: -?[0-9.]+ m apart| is left)", message)
+    return None if pair is None else ("distance", pair[1])
 
-    config = request.config
-    limit = re.search(r"(\w+): its (position|velocity|acceleration) limit", message)
-    torque = re.search(r"torque of (\w+)", message)
-    pairs = re.findall(r"(?:link\d+) and (\w+)", message.split(";")[0])
-    joints = dict(config.joints)
-    if limit is not None:
-        for name, joint in joints.items():
-            joints[name] = joint.model_copy(
-                update={"velocity": max(joint.velocity, 1.0), "acceleration": max(joint.acceleration, 4.0)}
-            )
-    elif torque is not None:
-        for name, joint in joints.items():
-            joints[name] = joint.model_copy(update={"torque": 1e4})
-    elif not pairs:
-        return None
-    scene = request.scene
-    if pairs and limit is None:
-        kept = {name: obstacle for name, obstacle in scene.obstacles.items() if name not in pairs}
-        mounting = MountingConfig(plane=False) if MOUNTING_PLANE in pairs else scene.mounting
-        itself = any(name.startswith("link") for name in pairs)
-        scene = scene.model_copy(
-            update={
-                "obstacles": kept,
-                "mounting": mounting,
-                "clearance": 0.0 if itself else scene.clearance,
-            }
+
+def loosened(request: DesignRequest, bound: tuple[str, str]) -> DesignRequest:
+    """The request without this bound, all others as they are."""
+    kind, of = bound
+    config, scene = request.config, request.scene
+    if kind == "distance":
+        pair = tuple(of.split(" and "))
+        scene = scene.model_copy(update={"separate": (*scene.separate, pair)})
+    elif kind == "stop":
+        config = config.model_copy(
+            update={"excitation": config.excitation.model_copy(update={"keep_stop": False})}
         )
-    config = config.model_copy(update={"joints": joints})
+    else:
+        shipped = load_robot(CONFIGS / f"{config.name}.yaml").joints[of]
+        value = 1e4 if kind == "torque" else getattr(shipped, kind)
+        joint = config.joints[of].model_copy(update={kind: value})
+        config = config.model_copy(update={"joints": {**config.joints, of: joint}})
     return replace(request, config=config, scene=scene, limits=robot_limits(config))
+
+
+def refused(request: DesignRequest, message: str) -> str:
+    """Whether the bound that a message names binds: without it there is a motion, or another bound is in the way."""
+    bound = named(message)
+    if bound is None:
+        return "names no bound"
+    try:
+        design(loosened(request, bound))
+    except HeftError as again:
+        return "does not bind" if named(str(again)) in (bound, None) else "binds"
+    return "binds"
 
 
 def main() -> int:
@@ -228,8 +246,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=float, default=30.0)
     arguments = parser.parse_args()
-    from dataclasses import replace
-
     ends: Counter[str] = Counter()
     for number in range(arguments.first, arguments.first + arguments.requests):
         request, what = drawn(np.random.default_rng([arguments.seed, number]))
@@ -238,15 +254,7 @@ def main() -> int:
         try:
             made = design(request)
         except HeftError as exc:
-            other = loosened(request, str(exc))
-            binds = "names no bound"
-            if other is not None:
-                try:
-                    design(other)
-                    binds = "binds"
-                except HeftError as again:
-                    binds = "binds" if str(again).split(";")[0] != str(exc).split(";")[0] else "does not bind"
-            end, said = f"refused, {binds}", str(exc)
+            end, said = f"refused, {refused(request, str(exc))}", str(exc)
         else:
             t = np.arange(round(request.seconds * RATE_HZ) + 1) / RATE_HZ
             wrong = judged(request, *made.series.at(t))

@@ -9,9 +9,9 @@ relative errors of mass, centre of mass and inertia by method, medians of the li
 `coverage`: how often 95 % intervals of masses, centres and principal moments hold the truth, with files that are off by
 the stated spread (one that is off by less is covered always, see `coverage.py`).
 
-The exit code is 1 where a bound is missed: times and memory; solvers that grow faster than the cube of the links;
-consistent methods with a link that cannot exist, or that predict unseen motion worse than `ols`, or whose masses,
-with a prior, are further off than the file's; intervals that hold less than 90 or more than 99 %.
+The exit code is 1 where a bound is missed: times and memory; solvers that grow nearly as the cube of the links;
+what docs/large-robots.md says of the methods of the table (`missed`); intervals that hold less than 90 or more than
+99 %.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -38,14 +39,14 @@ from heft.identify.bodies.consistency import Consistency, consistency_of_links
 from heft.identify.bodies.parameters import Layout
 from heft.identify.data import Processing
 from heft.identify.data.rows import BLOCK
-from heft.identify.estimation.estimators import ESTIMATORS
 from heft.identify.result import Parameters, Result
 from heft.identify.result.parameter_values import LinkParameters
 
 SENSORS = ("crane", "left_ankle", "right_ankle")
 MOST_S, MOST_MB = 10.0, 1000.0
 KERNEL = 1.5
-POWER = 3.0
+POWER = 2.8  # of the links, with which a solver's time grows from 14 to 66: below a dense one's 3
+SAME = 0.05  # of an error on the fit: with and without the prior
 LINKS = (7, 14, 33, 66)
 METHODS: dict[str, tuple[str, Literal["none"] | None]] = {  # estimator and prior
     "ols": ("ols", None),
@@ -218,43 +219,69 @@ def _links(robot: Robot, numbers: Array) -> tuple[LinkParameters, ...]:
     return Parameters(layout, np.pad(numbers, (0, len(layout) - len(numbers)))).links
 
 
+@dataclass(frozen=True)
+class Row:
+    """Of a method: the links' median errors (3,), links that cannot exist, torque errors on the fit and unseen."""
+
+    method: str
+    errors: Array
+    bad: int
+    seen: float
+    unseen: float
+
+
+def missed(rows: list[Row], file: Array) -> list[str]:
+    """What docs/large-robots.md says of the methods, and does not hold of these; `file`: errors of the file (3,)."""
+    found, out = {row.method: row for row in rows}, []
+    for row in rows:
+        plain = row.method in ("ols", "closest")
+        if plain == (row.bad == 0):
+            out.append(f"{row.method}: {row.bad} links that cannot exist")
+        if not plain and "ols" in found and row.unseen >= found["ols"].unseen:
+            out.append(f"{row.method}: no better than ols on unseen motion")
+        if row.method in ("sdp", "manifold") and np.any(row.errors >= file):
+            out.append(f"{row.method}: no nearer to the truth than the file")
+        if row.method == "masspoint" and row.errors[0] >= file[0]:
+            out.append(f"{row.method}: masses no nearer to the truth than the file")
+    pair = [found[name] for name in ("masspoint", "masspoint, no prior") if name in found]
+    if len(pair) == 2 and abs(pair[0].seen / pair[1].seen - 1) > SAME:
+        out.append("masspoint: the prior changes the error on the fit")
+    return out
+
+
 def table(methods: list[str], each: bool, seconds: float = 60.0) -> bool:
-    robot, truth = Robot.load(HUMANOID), drawn(Robot.load(HUMANOID), 0)
+    robot = Robot.load(HUMANOID)
+    truth = drawn(robot, 0)
     assert robot.prior is not None
-    found, results = {"the file": errors(robot, truth, robot.prior)}, {}
-    for method in methods:
-        results[method] = humanoid(0, seconds, method)[2]
-        found[method] = errors(robot, truth, results[method].parameters.values)
+    by_link = {"the file": errors(robot, truth, robot.prior)}
     held = recorded(robot, swing(robot, 30.0, 77), truth, SENSORS, 77)
-    unseen = {method: result.relative_error(held).total for method, result in results.items()}
-    worst = unseen.get("ols", np.inf)
+    rows: list[Row] = []
+    for method in methods:
+        result = humanoid(0, seconds, method)[2]
+        by_link[method] = errors(robot, truth, result.parameters.values)
+        bad = sum(not one.ok for one in link_levels(result))
+        seen, unseen = result.fit.total, result.relative_error(held).total
+        rows.append(Row(method, np.median(by_link[method], axis=0), bad, seen, unseen))
     write(
         "| method | mass | centre of mass | inertia | links that cannot exist | error, fit | error, unseen motion |\n"
     )
     write("|---|---|---|---|---|---|---|\n")
-    missed = []
-    for method, three in found.items():
-        mass, com, inertia = np.median(three, axis=0)
-        line = f"| {method} | {mass:.1%} | {com:.1%} | {inertia:.1%} |"
-        if method not in results:
-            write(f"{line} | | |\n")
-            continue
-        bad = sum(not one.ok for one in link_levels(results[method]))
-        write(f"{line} {bad} | {results[method].fit.total:.2%} | {unseen[method]:.2%} |\n")
-        name, prior = METHODS[method]
-        further = prior is None and mass > np.median(found["the file"][:, 0])
-        if ESTIMATORS[name].feasible and (bad or unseen[method] > worst or further):
-            missed.append(method)
-    if each:
-        write(f"\n| link | {' | '.join(found)} |\n|{'---|' * (1 + len(found))}\n")
-        for k, link in enumerate(robot.links):
-            cells = (" / ".join(f"{100 * error:.0f}" for error in three[k]) for three in found.values())
-            write(f"| {link} | {' | '.join(cells)} |\n")
-    for method in missed:
+    file = np.median(by_link["the file"], axis=0)
+    write(f"| the file | {file[0]:.1%} | {file[1]:.1%} | {file[2]:.1%} | | | |\n")
+    for row in rows:
+        mass, com, inertia = row.errors
         write(
-            f"MISSED {method}: links that cannot exist, masses further off than the file's, or worse than ols\n"
+            f"| `{row.method}` | {mass:.1%} | {com:.1%} | {inertia:.1%} | {row.bad} | {row.seen:.2%} | "
+            f"{row.unseen:.2%} |\n"
         )
-    return not missed
+    if each:
+        write(f"\n| link | {' | '.join(by_link)} |\n|{'---|' * (1 + len(by_link))}\n")
+        for k, link in enumerate(robot.links):
+            cells = (" / ".join(f"{100 * error:.0f}" for error in three[k]) for three in by_link.values())
+            write(f"| {link} | {' | '.join(cells)} |\n")
+    wrong = missed(rows, file)
+    write("".join(f"MISSED: {line}\n" for line in wrong))
+    return not wrong
 
 
 def link_levels(result: Result) -> list[Consistency]:

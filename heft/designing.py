@@ -166,7 +166,7 @@ def search_motion(request: DesignRequest, family: str) -> Design:
     if family != "fourier":
         from heft.identify.excitation.chain import design_chain
 
-        return design_chain(request, dwell=family == "poses")
+        return design_chain(request, dwell=family == "poses", tell=tell)
     return design(request, tell)
 
 

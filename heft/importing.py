@@ -20,7 +20,7 @@ from heft.daq.importing.guessing.guessed import Guess, RobotFacts
 from heft.daq.importing.import_map import ImportMap, merged, read_map
 from heft.daq.importing.open_file import is_foreign, is_recording, open_file
 from heft.daq.importing.table import Source
-from heft.daq.importing.write import IMPORT_NOTE, Imported, write_recording
+from heft.daq.importing.write import IMPORT_NOTE, Imported, stem_among, write_recording
 from heft.daq.recording import Recording
 from heft.identify.data.recorded_robot import ROBOT_JSON
 from heft.identify.robot import Robot
@@ -81,6 +81,10 @@ def import_files(
     map_file  a map, whole or in part, over what is guessed; `changes` over that
     validate  further files, to validate on
     """
+    every = [file.resolve() for file in (*files, *validate)]
+    twice = next((file for file in every if every.count(file) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{twice}: is given twice; a file is to fit or to validate on")
     known, tied = _loaded(robot)
     sources = [_opened(file) for file in (*files, *validate)]
     found = _guessed(sources[0], known)
@@ -88,7 +92,11 @@ def import_files(
     for change in (None if map_file is None else read_map(map_file), changes):
         data = merged(data, change or {})
     if validate:
-        given = [{"file": file.name, "use": "validate"} for file in validate]
+        names = [file.name for file in (*files, *validate)]
+        given = [
+            {"file": file.name if names.count(file.name) == 1 else str(file), "use": "validate"}
+            for file in validate
+        ]
         data = merged(data, {"segments": [*given, *data.get("segments", [])]})
     require(data, str(files[0]), [*found.notes, *sources[0].oddities])
     mapped, odd = ImportMap.of(data), tuple(sources[0].oddities)
@@ -117,6 +125,7 @@ def recording_of(
     file: Path,
     out: Path,
     *,
+    among: Sequence[Path] = (),
     robot: Path | None = None,
     map_file: Path | None = None,
     hold_back: float = 0.0,
@@ -125,10 +134,18 @@ def recording_of(
     """The recording of a file: itself where it is one, else what it is imported to in the folder `out`.
 
     A recording that an earlier import has left there is replaced; any other file of that name is not.
+
+    among     all files of this command: the recordings of those whose names are alike have more of their paths
+    map_file  `ConfigError` where there is nothing to import
     """
     if not is_foreign(file):
+        if map_file is not None and not any(is_foreign(one) for one in among):
+            raise ConfigError(
+                f"--map {map_file}: {file} is a recording of Heft, whose columns are known; a map is of files that are "
+                "imported"
+            )
         return file
-    into = out / f"{file.stem}.imported.mcap"
+    into = out / f"{stem_among(file, among)}.imported.mcap"
     if into.exists() and not _imported(into):
         raise ConfigError(
             f"{into}: is there already, and no import made it; move it away, or choose another --out"

@@ -15,7 +15,7 @@ from heft.daq.importing.table import Batch, Column, Table
 from heft.daq.importing.units import to_si
 from heft.drivers import stream as streams
 
-__all__ = ["BoundStream", "bind"]
+__all__ = ["BoundStream", "bind", "own_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,17 @@ def bind(mapped: ImportMap, tables: Sequence[Table], rate_of: dict[str, float]) 
     if mapped.imu is not None:
         bound.append(_imu(mapped, tables, rate_of))
     return bound
+
+
+def own_columns(mapped: ImportMap, tables: Sequence[Table]) -> dict[str, list[str]]:
+    """By quantity of the joints: names of the single columns, as a map can say them, where it names a whole array."""
+    found = {}
+    for quantity in ("position", "velocity", "torque"):
+        signal: Signal | None = getattr(mapped, quantity)
+        if signal is not None:
+            table, columns = _resolve(tables, signal.columns, quantity)
+            found[quantity] = [f"{table}:{one.name}" if len(tables) > 1 else one.name for one in columns]
+    return found
 
 
 def _joints(mapped: ImportMap, tables: Sequence[Table]) -> tuple[str, ...]:

@@ -45,8 +45,8 @@ class TimeBase(Model):
 class Signal(Model):
     """One quantity of the joints.
 
-    value [SI] = sign * (raw * unit) * constant * scale * gear + offset     of torques
-    value [SI] = sign * (raw * unit) / gear + offset                        of positions and velocities
+    value [SI] = sign * (raw * unit) * scale * gear * constant + offset     of torques
+    value [SI] = sign * (raw * unit) * scale / gear + offset                of positions and velocities
 
     columns    one per joint, or the name of an array that has one per joint; numbers below: one for all, or one each
     constant   torque per current [N m/A], for torques in A; rated torque [N m], for torques in %

@@ -7,7 +7,7 @@ import re
 
 from heft.daq.errors import ConfigError
 
-__all__ = ["known_unit", "plain_unit", "to_si"]
+__all__ = ["UNITS", "known_unit", "plain_unit", "to_si"]
 
 #: By quantity and unit: factor, offset, SI unit.
 _TURN = 2 * math.pi

@@ -26,7 +26,7 @@ from heft.daq.record.writer import Writer
 from heft.daq.whole_file import whole_file
 from heft.drivers.block import Validity
 
-__all__ = ["IMPORT_NOTE", "MAP_FILE", "Imported", "write_recording"]
+__all__ = ["IMPORT_NOTE", "MAP_FILE", "Imported", "stem_among", "write_recording"]
 
 IMPORT_NOTE = "heft.import"
 MAP_FILE = "import/map.yaml"
@@ -84,8 +84,9 @@ def write_recording(
             writer.attach(name, "application/octet-stream", HOST_START_NS, data)
         writer.attach(MAP_FILE, "application/yaml", HOST_START_NS, mapped.to_yaml().encode())
         counters: dict[str, int] = {}
+        labels = _labels([source.path for source in sources])
         for source in sources:
-            _write_source(writer, source, mapped, axis, rates, counters, done, len(sources) > 1)
+            _write_source(writer, source, mapped, axis, rates, counters, done, labels)
             axis.next_file()
         if not any(done.rows.values()):
             raise ImportFileError(f"{first.path}: no row could be used; is the map right?")
@@ -97,6 +98,24 @@ def write_recording(
         writer.finish()
         os.fsync(raw.fileno())
     return done
+
+
+def _labels(paths: Sequence[Path]) -> dict[Path, str]:
+    """The shortest end of each path that no other ends with: the file's name, with its folder where names are alike."""
+    labels = {}
+    for path in paths:
+        others = [other.parts for other in paths if other != path]
+        depths = range(1, len(path.parts) + 1)
+        depth = next((d for d in depths if all(one[-d:] != path.parts[-d:] for one in others)), depths[-1])
+        labels[path] = "/".join(path.parts[-depth:])
+    return labels
+
+
+def stem_among(path: Path, paths: Sequence[Path]) -> str:
+    """A name for what is made of a file: its stem, or more of its path where several have that."""
+    if sum(other.stem == path.stem for other in {*paths, path}) < 2:
+        return path.stem
+    return _labels([*paths, path])[path].strip("/").replace("/", "_").replace(".", "_")
 
 
 def _needed_tables(source: Source, mapped: ImportMap) -> list[Any]:
@@ -114,7 +133,7 @@ def _write_source(
     rates: dict[str, float],
     counters: dict[str, int],
     done: Imported,
-    several: bool,
+    labels: Mapping[Path, str],
 ) -> None:
     try:
         bound = bind(mapped, source.tables, {**{t.name: 1.0 for t in source.tables}, **rates})
@@ -151,14 +170,16 @@ def _write_source(
             last = _write_rows(writer, one, batch, values, stamped, begun[key])
             counters[one.stream.name] = last + 1
             done.rows[one.stream.name] = done.rows.get(one.stream.name, 0) + len(stamped.rows)
-    done.dropped[source.path.name] = source.n_dropped
-    done.broken += [f"{source.path.name}: row {one.row}: {one.why}" for one in source.dropped]
+    label = labels[source.path]
+    done.dropped[label] = source.n_dropped
+    done.broken += [f"{label}: row {one.row}: {one.why}" for one in source.dropped]
     seconds = sum(end_ns - start_ns for start_ns, end_ns in axis.spans.values()) * 1e-9
     if short := source.stated.shortfall(read + source.n_dropped, seconds):
-        done.notes.append(f"{source.path.name}: {short}")
+        done.notes.append(f"{label}: {short}")
     for run, (start_ns, end_ns) in axis.spans.items():
-        name = "_".join(filter(None, [source.path.stem if several or not run else "", run]))
-        use = _use(mapped, source.path, run)
+        stem = stem_among(source.path, list(labels))
+        name = "_".join(filter(None, [stem if len(labels) > 1 or not run else "", run]))
+        use = _use(mapped, source.path, run, [str(path) for path in labels])
         step_ns = int(1e9 / max(rates.values()))
         done.segments.append(
             {
@@ -166,7 +187,7 @@ def _write_source(
                 "use": use,
                 "start_ns": start_ns,
                 "end_ns": end_ns + step_ns,
-                "file": source.path.name,
+                "file": label,
             }
         )
 
@@ -195,10 +216,14 @@ def _at_request(stream: Any) -> Any:
     return with_fields(stream, at_request=True)
 
 
-def _use(mapped: ImportMap, path: Path, run: str) -> str:
-    """What a run is for, as the map says: the first entry that fits its file and its name."""
+def _use(mapped: ImportMap, path: Path, run: str, paths: Sequence[str]) -> str:
+    """What a run is for, as the map says: the first entry that fits its file and its name.
+
+    An entry that is the whole path of a file is of that file alone, others of all files of that name.
+    """
     for segment in mapped.segments:
-        if segment.file in ("", path.name, str(path), path.stem) and segment.run in ("", run):
+        own = (str(path),) if segment.file in paths else ("", path.name, path.stem)
+        if segment.file in own and segment.run in ("", run):
             return USES.get(segment.use, "none")
     return USES["fit"]
 

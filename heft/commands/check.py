@@ -13,14 +13,17 @@ import yaml
 from rich.console import Console
 
 from heft.daq.config.robot import load_robot
-from heft.daq.importing.open_file import is_foreign
+from heft.daq.errors import ConfigError
+from heft.daq.importing.binding import own_columns
+from heft.daq.importing.import_map import ImportMap
+from heft.daq.importing.open_file import is_foreign, open_file
 from heft.daq.importing.write import IMPORT_NOTE, MAP_FILE
 from heft.daq.recording import Recording
 from heft.daq.temporary import temporary_folder
 from heft.daq.whole_file import write_whole
 from heft.exit_codes import ExitCode
 from heft.identify.data.recorded_robot import ROBOT_FILE, ROBOT_JSON, robot_of
-from heft.identify.diagnosis.cure import merged
+from heft.identify.diagnosis.cure import SIGNALS, merged, of_map
 from heft.identify.diagnosis.diagnose import diagnose
 from heft.identify.diagnosis.finding import Finding
 from heft.identify.diagnosis.fixes import fix_of
@@ -69,16 +72,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the findings, worst first; exit code 1 where one of them makes identification meaningless."""
     file: Path = arguments.file
     log: Log | None = None
-    columns: Any = {}
+    mapped: Any = {}
     if file.suffix.lower() in (*ROBOTS, *MODEL_SUFFIXES):
         found = _model(file)
     else:
         with temporary_folder() as folder:
-            log, robot, columns, note = _log(file, folder, arguments)
+            log, robot, mapped, note = _log(file, folder, arguments)
         found = sorted([*check_import(note), *diagnose(log, robot)], key=lambda one: one.rank)
     answer: dict[str, Any] = {"file": str(file), "findings": [one.to_dict() for one in found]}
     if arguments.fix is not None:
-        answer["fix"] = _write_fix(arguments.fix, found, columns)
+        answer["fix"] = _write_fix(arguments.fix, fix_of(found), file, mapped, log)
     if arguments.html is not None:
         answer["html"] = str(write_findings(found, arguments.html, file.name, log))
     if arguments.json:
@@ -135,23 +138,16 @@ def _model(path: Path) -> list[Finding]:
     return sorted(found, key=lambda one: one.rank)
 
 
-def _write_fix(path: Path, found: list[Finding], mapped: Any) -> str | None:
+def _write_fix(path: Path, fix: dict[str, Any], file: Path, mapped: Any, log: Log | None) -> str | None:
     """The map with all fixes merged into it, written; None, and nothing written, where there is none."""
-    fix = fix_of(found)
     if not fix:
         return None
-    text = yaml.safe_dump(merged(mapped, _by_columns(fix, mapped)), sort_keys=False, default_flow_style=None)
+    if mapped and log is not None:
+        columns = {key: part["columns"] for key, part in mapped.items() if key in SIGNALS}
+        if is_foreign(file):
+            columns = own_columns(ImportMap.of(mapped), open_file(file).tables)
+        elif any(len(columns[key]) != len(log.joints) for key in columns if "columns" in fix.get(key, {})):
+            raise ConfigError(f"--fix {path}: {file} was made of arrays; check the file that it was made of")
+        fix, mapped = of_map(fix, mapped, log.joints, columns)
+    text = yaml.safe_dump(merged(mapped, fix), sort_keys=False, default_flow_style=None)
     return str(write_whole(path, text.encode()))
-
-
-def _by_columns(fix: dict[str, Any], mapped: Any) -> dict[str, Any]:
-    """A fix that orders columns by joints, with the file's own columns in their order."""
-    out = dict(fix)
-    joints = mapped.get("joints") or []
-    for key in ("position", "velocity", "torque"):
-        own = (mapped.get(key) or {}).get("columns") or []
-        order = (fix.get(key) or {}).get("columns")
-        if order and len(own) == len(joints) == len(order) and set(order) == set(joints):
-            named = dict(zip(joints, own, strict=True))
-            out[key] = {**fix[key], "columns": [named[joint] for joint in order]}
-    return out

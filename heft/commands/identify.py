@@ -135,6 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
             recording_of(
                 file,
                 prepared(out) if is_foreign(file) else out,
+                among=[*arguments.files, *arguments.validate],
                 robot=arguments.robot,
                 map_file=arguments.map,
                 hold_back=HELD_BACK if lone else 0.0,

@@ -163,10 +163,9 @@ def _by_service(service: RunningService, arguments: argparse.Namespace) -> int:
         "result": arguments.result,
         "objects": locate(arguments.objects),
         "out": arguments.out,
-        "speed": arguments.speed,
         **{
             key: getattr(arguments, key)
-            for key in ("find_gravity", "gain_spread", "apply", "dimensions", "density")
+            for key in ("speed", "seed", "find_gravity", "gain_spread", "apply", "dimensions", "density")
         },
     }
     return ask_service(service, "payload", request, arm=arguments.arm, as_json=arguments.json)
@@ -185,7 +184,10 @@ def _weigh(arguments: argparse.Namespace) -> dict[str, Any]:
     def opened(file: Path) -> Recording:
         out = arguments.out or file.parent
         folder = prepared(out) if is_foreign(file) else out
-        return Recording.open(recording_of(file, folder, robot=arguments.robot, map_file=arguments.map))
+        among = [one for one in (arguments.file, arguments.bare) if one is not None]
+        return Recording.open(
+            recording_of(file, folder, among=among, robot=arguments.robot, map_file=arguments.map)
+        )
 
     recording = opened(arguments.file)
     prior = ObjectPrior(dimensions=arguments.dimensions, density=arguments.density)

@@ -27,7 +27,7 @@ from heft.daq.motion.state import State
 from heft.daq.recording import Recording
 from heft.drivers.errors import HeftError
 
-__all__ = ["NAME", "Catalogue", "Entry"]
+__all__ = ["NAME", "Catalogue", "Entry", "imported_recording", "imports_of"]
 
 _log = logging.getLogger("heft.service")
 
@@ -170,6 +170,16 @@ class Catalogue:
                     yield base
             finally:
                 base.close()
+
+
+def imports_of(data: Path) -> Path:
+    """Where files that were given on the page lie, each beside the recording that was made of it."""
+    return data.resolve() / "imported"
+
+
+def imported_recording(path: Path) -> Path:
+    """The recording that is made of such a file; an own recording is one already."""
+    return path if path.suffix == ".mcap" else path.with_name(f"{path.name}.mcap")
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -14,8 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from heft.daq.errors import ConfigError
 from heft.identify.errors import DataError
 from heft.output_folder import OutputFolder
+from heft.service.catalogue import imported_recording, imports_of
 from heft.service.job import Job, Place
 from heft.service.job_request import JobRequest, Texts
 
@@ -100,7 +102,7 @@ class FindingsJob(CommandJob):
 
 
 class ImportRequest(JobRequest):
-    """A file in the data folder."""
+    """A file in the data folder that was given on the page."""
 
     file: str
 
@@ -112,7 +114,16 @@ class ImportJob(CommandJob):
     request = ImportRequest
 
     def __init__(self, place: Place, request: ImportRequest) -> None:
-        path = Path(request.file)
-        target = path.with_name(f"{path.name}.mcap")
-        words = ["-m", "heft", "import", str(path), "--as", str(target), "--json"]
+        path = self._path = Path(request.file)
+        if path.resolve().parent != imports_of(place.data):
+            raise ConfigError(
+                f"{path}: not in {imports_of(place.data)}; `heft import` takes files from anywhere"
+            )
+        self._recording = imported_recording(path)
+        words = ["-m", "heft", "import", str(path), "--as", str(self._recording), "--json"]
         super().__init__(place, [*words, "--robot", str(place.rig.robot.path)], path.name)
+
+    def close(self) -> None:
+        """A file that could not be imported goes: its name is free to be given again."""
+        if not self._recording.exists():
+            self._path.unlink(missing_ok=True)

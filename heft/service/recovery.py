@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heft.leftovers import leftovers
+from heft.service.catalogue import imported_recording, imports_of
 
 __all__ = ["recover_all"]
 
@@ -15,4 +16,8 @@ def recover_all(folder: Path) -> list[str]:
     for one in leftovers([folder]):
         failure = one.clean()
         lines.append(f"{one.what}: {one.path}: {failure or one.remedy}")
+    for path in imports_of(folder).glob("*"):
+        if path.name.startswith(".") or not imported_recording(path).exists():
+            path.unlink()
+            lines.append(f"import that was cut off: {path}: removed; give the file again")
     return lines

@@ -22,7 +22,7 @@ _ENTRY = "service.json"
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """A service that can be asked now; `url` is that of its page, with the token where there is one."""
+    """A service that can be asked now; `url` is that of its page, which asks for the token."""
 
     name: str
     pid: int

@@ -28,6 +28,7 @@ class WeighingRequest(JobRequest):
     objects: str = "configs/objects"
     out: str | None = None
     speed: Speed = 1.0
+    seed: Annotated[int | None, Field(ge=0)] = None
     find_gravity: bool = False
     gain_spread: float | None = None
     apply: bool = False
@@ -52,7 +53,7 @@ class WeighingJob(Job):
             out=_path(request.out),
             root=place.data,
             speed=request.speed,
-            seed=place.seed,
+            seed=place.seed if request.seed is None else request.seed,
             find_gravity=request.find_gravity,
             gain_spread=request.gain_spread,
             apply=request.apply,

@@ -7,6 +7,8 @@ rest) adds most to log det of the information, among those whose move keeps ever
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from heft.daq.trajectory.chain import chain_motion
 from heft.daq.trajectory.fourier import FourierSeries
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
+from heft.identify.excitation.criterion import CRITERIA, evaluate
 from heft.identify.excitation.design import Design, before, make_design
 from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.search import Candidate
@@ -25,19 +28,76 @@ CANDIDATES, TRIED = 60, 12  # free poses, and how many of them each further move
 FRACTION = 0.8  # of the velocity and acceleration limits
 REST_S, DWELL_S = 0.2, 1.0  # between moves, and at static poses
 LOOK_HZ = 50.0
+SHARPEST = 150.0  # exponent of a criterion's rounding: chains are compared, not improved
 LITTLE = 1e-9  # of what a pose tells: so that log det has a value from the first move on
 
 
-def design_chain(request: DesignRequest, *, dwell: bool) -> Design:
-    """Moves for `request.seconds`; with `dwell` the arm stands at each pose, and only what it shows there counts."""
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    """Poses (K, n) [rad], and the motion through them, sampled; `value` of the criterion, the smaller the better."""
+
+    start: int
+    poses: Array
+    motion: tuple[Array, Array, Array]
+    rate_hz: float
+    value: float
+
+
+def design_chain(
+    request: DesignRequest, *, dwell: bool, tell: Callable[[Candidate], None] = lambda _: None
+) -> Design:
+    """Moves for `request.seconds`; with `dwell` the arm stands at each pose, and only what it shows there counts.
+
+    Every start grows a chain of its own, and the criterion that was asked for chooses among them; one that begins when
+    the budget is over is left out.
+    """
     begin = time.monotonic()
     request.check()
-    rng = np.random.default_rng([request.seed, 0])
     rest = DWELL_S if dwell else REST_S
-    pool = free_postures(request, rng, CANDIDATES)
-    chain = [posture(request, rng, 0)]
-    columns = list(request.columns)
     size = _size(request)
+    best: _Chain | None = None
+    reason: ProblemError | None = None
+    for number in range(request.starts):
+        if number and time.monotonic() - begin > request.budget_s:
+            break
+        try:
+            made = _grown(request, number, rest, size, dwell=dwell)
+        except ProblemError as exc:
+            reason = reason or exc
+            continue
+        tell(_candidate(made))
+        if best is None or made.value < best.value:
+            best = made
+    if best is None:
+        assert reason is not None
+        raise reason
+    still = FourierSeries(
+        np.zeros((len(best.poses[0]), 1)), np.zeros((len(best.poses[0]), 1)), best.poses[0], request.seconds
+    )
+    return make_design(
+        request,
+        _candidate(best),
+        still,
+        np.arange(len(best.motion[0])) / best.rate_hz,
+        best.motion,
+        before(request, np.linspace(0.0, request.seconds, 500)),
+        begin,
+        poses=best.poses,
+        fraction=FRACTION,
+        rest_s=rest,
+    )
+
+
+def _candidate(chain: _Chain) -> Candidate:
+    return Candidate(chain.start, np.zeros((0, 0)), chain.value, True, len(chain.poses), True)
+
+
+def _grown(request: DesignRequest, number: int, rest: float, size: Array, *, dwell: bool) -> _Chain:
+    """The chain of one start; `ProblemError` where hardly any pose can be reached."""
+    rng = np.random.default_rng([request.seed, number])
+    pool = free_postures(request, rng, CANDIDATES)
+    chain = [posture(request, rng, number)]
+    columns = list(request.columns)
     F = LITTLE * np.eye(len(columns)) if request.given is None else size * request.given * size[:, None]
     F = F + LITTLE * np.eye(len(columns))
     lasted = rest
@@ -71,24 +131,20 @@ def design_chain(request: DesignRequest, *, dwell: bool) -> Design:
     poses = np.array(chain)
     _check_use(request, poses)
     motion = chain_motion(poses, request.bounds, fraction=FRACTION, rest_s=rest, rate_hz=10 * LOOK_HZ)
-    still = FourierSeries(
-        np.zeros((len(poses[0]), 1)), np.zeros((len(poses[0]), 1)), poses[0], request.seconds
-    )
-    candidate = Candidate(0, np.zeros((0, 0)), -float(np.linalg.slogdet(F)[1]), True, len(chain), True)
     sampled = (motion.position, motion.velocity, motion.acceleration)
-    t = np.arange(len(motion)) / motion.rate_hz
-    return make_design(
-        request,
-        candidate,
-        still,
-        t,
-        sampled,
-        before(request, np.linspace(0.0, request.seconds, 500)),
-        begin,
-        poses=poses,
-        fraction=FRACTION,
-        rest_s=rest,
-    )
+    return _Chain(number, poses, sampled, motion.rate_hz, _value(request, sampled, dwell=dwell))
+
+
+def _value(request: DesignRequest, motion: tuple[Array, Array, Array], *, dwell: bool) -> float:
+    """What the criterion that was asked for says of a motion (T, n), or of its rests alone."""
+    use = np.all(motion[1] == 0.0, axis=1) if dwell else np.ones(len(motion[1]), dtype=bool)
+    criterion, columns = CRITERIA[request.criterion], list(request.columns)
+    W = request.rows_of((motion[0][use], motion[1][use], motion[2][use]))[:, :, columns]
+    W = (W / request.row_noise[:, None] if criterion.weighted else W).reshape(-1, len(columns))
+    F = W.T @ W * (request.rate_hz * request.seconds / len(motion[0]))
+    if request.given is not None and criterion.weighted:
+        F = F + request.given
+    return evaluate(criterion, F, SHARPEST, request.scale)[0]
 
 
 def _check_use(request: DesignRequest, poses: Array) -> None:

@@ -19,7 +19,7 @@ from heft.identify.excitation.shapes import base_shapes, kinematic_model, link_s
 from heft.identify.robot import Robot
 from heft.identify.robot.regressor.row_layout import Ints
 
-__all__ = ["CLEARANCE", "MOUNTING_PLANE", "Approach", "Scene"]
+__all__ = ["BASE", "CLEARANCE", "MOUNTING_PLANE", "Approach", "Scene"]
 
 CLEARANCE = 0.02  # [m]: tracking errors of 0.01 rad at an arm's length of 1 m, and as much again for shapes
 OWN = 0.5  # of the clearance, between two links: both are where the same joints put them

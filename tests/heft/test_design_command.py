@@ -26,7 +26,7 @@ def test_a_shipped_session_draws_no_fourier_series(name: str) -> None:
     drawn = [
         step.name for step in session.steps if isinstance(step, FourierStep) and step.fourier.seed is not None
     ]
-    # a robot without a base that stands still has no designed motion
+    # of a free base the motion to validate on is drawn, in a small part of the limits
     assert bool(drawn) == (session.rig.robot.base == "free")
 
 

@@ -15,52 +15,11 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from heft.daq.recording import Recording
-from heft.identify import Robot
 from heft.identify.data.recorded_robot import robot_of
+from heft.importing import recording_of
 from heft.main import main
 
-URDF = """<robot name="pendulums"><link name="root"/>
-<link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/>
-  <inertia ixx="0.01" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<link name="lower"><inertial><origin xyz="0.15 0 0"/><mass value="1"/>
-  <inertia ixx="0.005" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<link name="finger"><inertial><mass value="0.1"/>
-  <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="shoulder_joint" type="revolute"><parent link="root"/><child link="upper"/><axis xyz="0 1 0"/>
-  <limit lower="-3" upper="3" velocity="10" effort="100"/></joint>
-<joint name="elbow_joint" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.4 0 0"/>
-  <axis xyz="0 1 0"/><limit lower="-3" upper="3" velocity="10" effort="100"/></joint>
-<joint name="finger_joint" type="prismatic"><parent link="lower"/><child link="finger"/><origin xyz="0.3 0 0"/>
-  <axis xyz="0 1 0"/><limit lower="0" upper="0.05" velocity="1" effort="10"/></joint>
-<gazebo><plugin filename="x.so" name="x"/></gazebo></robot>"""
 ONE_JOINT = "t,q1,tau1\n" + "".join(f"{k},{k},{k}\n" for k in range(99))
-
-
-@pytest.fixture
-def urdf(tmp_path: Path) -> Path:
-    path = tmp_path / "arm.urdf"
-    path.write_text(URDF, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def table(urdf: Path) -> Any:
-    """Time, positions, velocities, torques of an arm with friction, 20 s at 100 Hz (N, 7)."""
-    robot = Robot.load(urdf, locked=["finger_joint"])
-    t = np.arange(2000) / 100
-    rng = np.random.default_rng(2)
-    w, a = 2 * np.pi * 0.1 * np.arange(1, 6)[:, None, None], rng.uniform(-0.2, 0.2, (5, 1, 2))
-    p = rng.uniform(0, 6, (5, 1, 2))
-    angle = w * t[None, :, None] + p
-    q, dq = (a * np.sin(angle)).sum(0), (a * w * np.cos(angle)).sum(0)
-    ddq = (-a * w**2 * np.sin(angle)).sum(0)
-    prior = dict(zip(robot.parameter_names, robot.prior, strict=True)) | {
-        f"{joint}.{term}": value
-        for joint in robot.joints
-        for term, value in (("viscous", 0.5), ("coulomb", 0.3))
-    }
-    tau = robot.torque(q, dq, ddq, [prior[name] for name in robot.parameter_names])
-    return np.column_stack([t, q, dq, tau + 0.02 * rng.standard_normal(tau.shape)])
 
 
 @pytest.fixture
@@ -289,11 +248,12 @@ def test_numbered_columns_are_of_the_arm_without_its_hand(
     urdf: Path, table: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], tied: bool
 ) -> None:
     if tied:  # a second finger that moves with the first
-        finger = URDF[URDF.index('<link name="finger">') : URDF.index('<joint name="shoulder')]
-        joint = URDF[URDF.index('<joint name="finger_joint"') : URDF.index("<gazebo>")]
+        text = urdf.read_text(encoding="utf-8")
+        finger = text[text.index('<link name="finger">') : text.index('<joint name="shoulder')]
+        joint = text[text.index('<joint name="finger_joint"') : text.index("<gazebo>")]
         second = (finger + joint).replace("finger", "finger2")
         mimic = second.replace("<axis", '<mimic joint="finger_joint" multiplier="1"/><axis')
-        urdf.write_text(URDF.replace("<gazebo>", mimic + "<gazebo>"), encoding="utf-8")
+        urdf.write_text(text.replace("<gazebo>", mimic + "<gazebo>"), encoding="utf-8")
     log = tmp_path / "numbered.csv"
     np.savetxt(log, table, delimiter=",", header="t,q1,q2,dq1,dq2,tau1,tau2", comments="")
     assert main(["import", str(log), "--robot", str(urdf), "--json"]) == 0
@@ -314,3 +274,52 @@ def test_check_tells_of_a_file_that_was_cut_off(
     assert found["truncated"]["severity"] == "serious"
     assert "it states 40 s" in found["truncated"]["evidence"]
     assert "the file ends in it" in found["garbage_rows"]["evidence"]
+
+
+@pytest.fixture
+def alike(table: Any, tmp_path: Path) -> tuple[Path, Path]:
+    """Two files of one name, in two folders: the second has twice the torques."""
+    paths = tmp_path / "first" / "log.csv", tmp_path / "second" / "log.csv"
+    for factor, path in enumerate(paths, start=1):
+        path.parent.mkdir()
+        header = "t,q1,q2,dq1,dq2,tau1,tau2"
+        np.savetxt(path, table * [1, 1, 1, 1, 1, factor, factor], delimiter=",", header=header, comments="")
+    return paths
+
+
+def test_files_of_one_name_are_told_apart(
+    alike: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (fit, validate), into = alike, tmp_path / "a.mcap"
+    monkeypatch.chdir(fit.parent)
+    for own in (fit, Path(fit.name)):
+        words = ["import", str(own), "--validate", str(validate), "--as", str(into), "--overwrite", "--json"]
+        assert main(words) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert [one["use"] for one in said["segments"]] == ["identification", "validation"]
+        assert len({one["segment"] for one in said["segments"]}) == 2
+        assert len(said["dropped"]) == 2
+        assert [one.use for one in Recording.open(into).segments] == ["identification", "validation"]
+    assert main(["import", str(fit), "--validate", str(fit), "--as", str(into), "--overwrite"]) == 2
+    assert "is given twice" in capsys.readouterr().err
+
+
+def test_files_of_one_name_become_two_recordings(alike: tuple[Path, Path], tmp_path: Path) -> None:
+    made = [recording_of(file, tmp_path, among=alike) for file in alike]
+    torques = [Recording.open(path).columns("arm.joint_states").quantity("torque") for path in made]
+    np.testing.assert_allclose(torques[1], 2 * torques[0])
+
+
+@pytest.mark.parametrize("command", ["check", "identify", "payload"])
+def test_a_map_for_a_recording_of_heft_is_refused(
+    command: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody is to believe that it did anything."""
+    own, mapped = tmp_path / "own.mcap", tmp_path / "map.yaml"
+    assert main(["import", str(log), "--as", str(own)]) == 0
+    mapped.write_text("torque: {sign: -1}\n", encoding="utf-8")
+    assert main([command, str(own), "--map", str(mapped)]) == 2
+    assert "a recording of Heft, whose columns are known" in capsys.readouterr().err

@@ -68,7 +68,7 @@ class Service:
         assert self.popen.stdout is not None
         line = self.popen.stdout.readline()
         assert line, (folder / "errors").read_text()
-        self.url = json.loads(line)["url"].partition("#")[0].rstrip("/")
+        self.url = json.loads(line)["url"].rstrip("/")
         self.http = httpx.Client(base_url=self.url, timeout=60.0)
 
     def post(self, path: str, **facts: Any) -> Any:

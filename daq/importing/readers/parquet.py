@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import ImportFileError
 from heft.daq.importing.stated_length import StatedLength
-from heft.daq.importing.table import HEAD_ROWS, Batch, Column, Source, Table
+from heft.daq.importing.table import HEAD_ROWS, NO_TIME, Batch, Column, Source, Table
 
 __all__ = ["ParquetSource", "data_set_files"]
 
@@ -215,10 +215,10 @@ def _is_list(kind: Any) -> bool:
 
 
 def _numbers(column: Any) -> NDArray[Any]:
-    """Floats, NaN where missing; times as whole nanoseconds of UTC."""
+    """Floats, NaN where missing; times as whole nanoseconds of UTC, `NO_TIME` where there is none."""
     if pa.types.is_timestamp(column.type):
         whole = column.cast(pa.timestamp("ns", column.type.tz), safe=False).cast(pa.int64())
-        return np.asarray(whole.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+        return np.asarray(whole.fill_null(int(NO_TIME)).to_numpy(zero_copy_only=False), np.int64)
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

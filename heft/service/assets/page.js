@@ -2,6 +2,7 @@
 import { Arm } from "/assets/arm.js";
 import { Plot, short } from "/assets/plot.js";
 import { Catalogue } from "/assets/catalogue.js";
+import { Stop } from "/assets/stopping.js";
 import { ask, element, notice } from "/assets/asking.js";
 
 const $ = (id) => document.getElementById(id);
@@ -12,8 +13,9 @@ const delays = [];
 window.heft = { arm, plot, state, delays };
 
 // -- live -------------------------------------------------------------------------------------------------------------
-let live = null, stopping = null;
+let live = null;
 const url = (path) => `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
+const stop = new Stop($("stop"), url("/stop"));
 
 function connect() {
   live = new WebSocket(url("/live"));
@@ -35,11 +37,6 @@ function painted(then) {
 function flush() { const due = pending; pending = []; for (const then of due) then(); }
 document.addEventListener("visibilitychange", () => { if (document.hidden) flush(); });
 function seen() { if (live.readyState === 1) live.send('{"seen": true}'); }
-function connectStop() {
-  stopping = new WebSocket(url("/stop"));
-  stopping.onmessage = () => { $("stop").removeAttribute("aria-busy"); };
-  stopping.onclose = () => setTimeout(connectStop, 1000);
-}
 
 function take(news) {
   if (news.status) onStatus(news.status);
@@ -241,13 +238,7 @@ plot.onlook = async (begin, end) => {
 };
 
 // -- deeds ------------------------------------------------------------------------------------------------------------
-function stop() {
-  $("stop").setAttribute("aria-busy", "true");
-  if (stopping?.readyState === 1) stopping.send("stop");
-  else ask("/api/stop", {});
-}
-$("stop").addEventListener("click", stop);
-document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !document.querySelector("dialog[open]")) stop(); });
+document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !document.querySelector("dialog[open]")) stop.press(); });
 $("pause").addEventListener("click", () => ask(`/api/${$("pause").dataset.deed}`, {}));
 $("run-form").addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -290,11 +281,18 @@ function showProbe(outcome) {
 function showArming(status, waiting) {
   const show = Boolean(waiting) || (status.real && !status.armed_s);
   $("arm-form").hidden = !show;
+  showWaiting(status.job?.number ?? null, waiting);
   if (!show) return;
   $("arm-text").textContent = waiting
     ? `This moves a real robot: ${waiting.movers.join(", ")}. Look at the table and at the arm, then type its name, ${status.robot}.${Object.keys(waiting.unreferenced).length ? ` The position of ${Object.keys(waiting.unreferenced).join(", ")} may be relative.` : ""}`
     : `This rig is real. Typing its robot's name, ${status.robot}, arms it for a limited time.`;
-  if (waiting && state.shownPlan !== waiting.seconds) { state.shownPlan = waiting.seconds; $("plan").replaceChildren(...planTables(waiting)); }
+}
+// What waits for a name, in a place of its own: nothing else is ever shown there, and what waits next replaces it.
+function showWaiting(job, waiting) {
+  const key = waiting ? JSON.stringify([job, waiting]) : "";
+  if (key === state.waiting) return;
+  state.waiting = key;
+  $("arm-plan").replaceChildren(...(waiting ? planTables(waiting) : []));
 }
 $("arm-form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -305,10 +303,8 @@ async function loadScene() { const { scene } = await ask("/api/scene"); arm.show
 
 const catalogue = new Catalogue();
 async function begin() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) { await ask("/api/login", { token }); history.replaceState(null, "", "/"); }
   connect();
-  connectStop();
+  stop.connect();
   loadScene();
   const { state: now, title } = await ask("/api/status");
   if (now === "watching") { // beside a session or a replay: nothing can be asked for

@@ -71,8 +71,7 @@ async def serve(showing: Showing) -> None:
     while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.01)
     host = "127.0.0.1" if showing.host in ("0.0.0.0", "::") else showing.host
-    url = f"{scheme}://{_bracketed(host)}:{port}/"
-    _say({"url": url + (f"#token={showing.token}" if showing.token else ""), "port": port})
+    _say({"url": f"{scheme}://{_bracketed(host)}:{port}/", "port": port})
     await asyncio.wait({ended, serving}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     await serving

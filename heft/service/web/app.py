@@ -20,6 +20,7 @@ from heft.daq.bounded_json import bounded_json
 from heft.daq.bus.control import ControlClient
 from heft.daq.errors import BusError, ConfigError, SafetyStop
 from heft.drivers.errors import HeftError
+from heft.service.catalogue import imports_of
 from heft.service.client import RefusedRequest, ServiceClient
 from heft.service.reach import is_loopback
 from heft.service.strict_json import strict_json
@@ -233,7 +234,7 @@ class Application:
     async def _payload(self, request: Request) -> Any:
         asked = await _body(request)
         session = asked.get("session")
-        chosen: dict[str, Any] = {key: asked[key] for key in ("arm", "speed") if key in asked}
+        chosen: dict[str, Any] = {key: asked[key] for key in ("arm", "speed", "seed") if key in asked}
         if session:
             chosen["session"] = self._session(str(session))
         return await self._submit("payload", **chosen)
@@ -366,7 +367,7 @@ class Application:
         """The body becomes a file of the data folder, which the owner then imports."""
         shelf = self._shelf()
         name = file_name(request.query_params.get("name", ""))
-        folder = shelf.catalogue.folder / "imported"
+        folder = imports_of(shelf.catalogue.folder)
         folder.mkdir(exist_ok=True)
         target = folder / name
         if target.exists() or target.is_symlink():

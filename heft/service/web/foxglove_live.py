@@ -1,13 +1,15 @@
 """The session in the Foxglove app: joint states, transforms, wrenches and estimates, over its own websocket.
 
-`foxglove-sdk` is an extra (`heft[foxglove]`). Its server asks nobody for a token, so it listens at the loopback alone,
-wherever the page does. Like the page it is an observer: what it cannot send is lost to it alone.
+`foxglove-sdk` is an extra (`heft[foxglove]`). Its server asks nobody for a token, so it is at the loopback alone,
+wherever the page is, behind a gate that refuses web sites. Like the page it is an observer: what it cannot send is lost
+to it alone.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import socket
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from heft.daq.bus.message import Message
 from heft.daq.errors import ConfigError
 from heft.drivers.block import Block
 from heft.drivers.stream import Role
+from heft.service.web.foxglove_gate import FoxgloveGate, hidden_address
 from heft.service.web.hub import Hub
 from heft.service.web_process import Showing
 
@@ -55,10 +58,13 @@ def serve_foxglove(showing: Showing, hub: Hub, scene: Callable[[], dict[str, Any
         options["playback_time_range"] = (showing.played.start_ns, showing.played.end_ns)
     options["server_listener"] = FoxgloveListener(parameters, playback)
     try:
-        server = foxglove.start_server(name="heft", host="127.0.0.1", port=port, **options)
-    except RuntimeError as exc:
-        raise ConfigError(f"--foxglove {port}: {exc}; choose another port") from exc
-    view = FoxgloveView(server, scene, parameters, playback)
+        listening = socket.create_server(("127.0.0.1", port or 0))
+    except OSError as exc:
+        raise ConfigError(f"--foxglove {port}: {exc.strerror}; choose another port") from exc
+    host = hidden_address()
+    server = foxglove.start_server(name="heft", host=host, port=0, **options)
+    gate = FoxgloveGate(listening, (host, server.port))
+    view = FoxgloveView(server, scene, parameters, playback, gate)
     hub.hear.append(view.hear)
     return view
 
@@ -77,10 +83,11 @@ class FoxgloveView:
         scene: Callable[[], dict[str, Any] | None],
         parameters: FoxgloveParameters,
         playback: FoxglovePlayback | None = None,
+        gate: FoxgloveGate | None = None,
     ) -> None:
         import foxglove
 
-        self._server, self._scene = server, scene
+        self._server, self._scene, self._gate = server, scene, gate
         self._parameters, self._playback = parameters, playback
         self._joints = foxglove.channels.JointStatesChannel("/joint_states")
         self._wrench = foxglove.Channel("/wrench", message_encoding="json")
@@ -93,6 +100,8 @@ class FoxgloveView:
 
     def close(self) -> None:
         """Let go of the port."""
+        if self._gate is not None:
+            self._gate.close()
         self._server.stop()
 
     def hear(self, message: Message) -> None:

@@ -40,7 +40,7 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "post",
         "/api/payload",
         "weigh what is picked up; with a session: while it runs",
-        {"session": _TEXT, "arm": _YES, "speed": _SPEED},
+        {"session": _TEXT, "arm": _YES, "speed": _SPEED, "seed": {"type": "integer"}},
     ),
     ("post", "/api/probe", "identity, rate and clock of every device; nothing moves", {"seconds": _NUMBER}),
     (
@@ -59,7 +59,12 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         },
     ),
     ("get", "/api/jobs/{number}", "the outcome of a job; null while it is under way", {}),
-    ("post", "/api/stop", "stop what is under way, drives off", {}),
+    (
+        "post",
+        "/api/stop",
+        "stop what is under way, drives off; whether it was heard, or nothing was to stop",
+        {},
+    ),
     ("post", "/api/pause", "come to rest on the path, or halt a replay", {}),
     ("post", "/api/resume", "go on", {}),
     ("post", "/api/seek", "go on at another place of a replay [s]", {"seconds": _NUMBER}),

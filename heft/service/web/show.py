@@ -98,10 +98,10 @@ class Stopper:
         self._endpoint, self._service = endpoint, service
 
     async def stop(self, reason: str) -> dict[str, Any]:
-        """Ask on all ways at once; what they said."""
+        """Ask on all ways at once; what they said: `idle`, the owner says that nothing is under way."""
         _log.info("stop: %s", reason)
         heard, asked = await asyncio.gather(self._session(reason), self._owner(reason))
-        return {"heard": heard, "stopped": asked}
+        return {"heard": heard, "stopped": bool(asked), "idle": asked is False}
 
     async def _session(self, reason: str) -> bool:
         if not self._endpoint:
@@ -112,13 +112,14 @@ class Stopper:
             return False
         return True
 
-    async def _owner(self, reason: str) -> bool:
+    async def _owner(self, reason: str) -> bool | None:
+        """Whether it had anything to stop; None: it did not answer."""
         if self._service is None:
-            return False
+            return None
         try:
             return bool((await self._service.ask("stop", reason=reason))["stopped"])
         except (BusError, RefusedRequest):
-            return False
+            return None
 
     async def serve(self, socket: WebSocket) -> None:
         """Every message on this socket is a stop; the answer says what came of it."""

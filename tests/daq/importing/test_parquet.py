@@ -125,3 +125,17 @@ def test_columns_of_one_name(motion: Any, tmp_path: Path) -> None:
     pq.write_table(pa.table([pa.array(motion.t), *map(pa.array, motion.q.T)], names=["t", "q", "q"]), path)
     with pytest.raises(ImportFileError, match="2 columns are called 'q'"):
         open_file(path)
+
+
+def test_a_row_without_a_time_is_left_out(motion: Any, imported: Callable[..., Any], tmp_path: Path) -> None:
+    """It is not of 1970."""
+    stamps = 1_700_000_000_000_000_000 + np.round(motion.t * 1e9).astype(np.int64)
+    missing = np.arange(len(stamps)) == 700
+    columns = {f"{name}{k}": getattr(motion, name)[:, k] for name in ("q", "dq", "tau") for k in range(2)}
+    times = pa.array(stamps, pa.timestamp("ns"), mask=missing)
+    pq.write_table(pa.table({"time": times, **columns}), tmp_path / "log.parquet")
+    found = imported(tmp_path / "log.parquet")
+    columns_read = found.recording.columns("arm.joint_states")
+    assert len(columns_read.host_ns) == len(stamps) - 1
+    assert np.diff(columns_read.host_ns).max() == 20_000_000
+    assert "row 701: no time" in found.done.broken[0]

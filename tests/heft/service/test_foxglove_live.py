@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from heft.daq.bus.control import ControlServer, Reply, Request
 from heft.daq.bus.message import Message
@@ -82,6 +83,40 @@ async def test_it_listens_at_the_loopback_wherever_the_page_does() -> None:
     try:
         with socket.socket() as sock, pytest.raises(ConnectionRefusedError):
             sock.connect(("127.0.0.2", port))
+    finally:
+        view.close()
+
+
+@pytest.mark.parametrize(
+    ("origin", "taken"),
+    [
+        (None, True),
+        ("file://", True),
+        ("https://app.foxglove.dev", True),
+        ("http://localhost:8080", True),
+        ("http://app.foxglove.dev", False),
+        ("https://evil.example", False),
+        ("https://foxglove.dev.evil.example", False),
+        ("https://evilfoxglove.dev", False),
+        ("null", False),
+    ],
+)
+async def test_no_web_site_but_foxgloves_own_may_connect(origin: str | None, taken: bool) -> None:
+    """A websocket of any page in a browser of this host reaches the loopback."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    view = serve_foxglove(Showing("title", foxglove=port), Hub("", list), lambda: SCENE)
+    where: Any = {"uri": f"ws://127.0.0.1:{port}", "subprotocols": ["foxglove.sdk.v1"], "origin": origin}
+    try:
+        if taken:
+            async with connect(**where) as client:
+                assert json.loads(await asyncio.wait_for(client.recv(), 5))["op"] == "serverInfo"
+        else:
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(**where)
+            assert refused.value.response.status_code == 403
+            assert b"a web site may not connect" in refused.value.response.body
     finally:
         view.close()
 

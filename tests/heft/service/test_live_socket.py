@@ -94,7 +94,7 @@ async def test_any_message_is_a_stop_bytes_too() -> None:
     socket = Socket()
     await Stopper("", Service()).serve(socket)  # type: ignore[arg-type]
     assert asked == ["stop", "stop"]
-    assert socket.sent == [{"heard": False, "stopped": True}] * 2
+    assert socket.sent == [{"heard": False, "stopped": True, "idle": False}] * 2
 
 
 async def test_what_a_page_says_has_bounds() -> None:

@@ -38,6 +38,12 @@ async def test_a_page_that_cannot_be_started_again_at_once_is_tried_again(
         assert failures == 0
 
 
+async def test_no_address_tells_the_token() -> None:
+    """Addresses are printed, logged, and kept by terminals and browsers."""
+    async with WebProcess(Showing("title", port=0, token="0123456789abcdef")) as page:
+        assert page.url == f"http://127.0.0.1:{page.port}/"
+
+
 async def test_why_it_cannot_begin_is_said() -> None:
     pytest.importorskip("foxglove")
     with socket.socket() as taken:

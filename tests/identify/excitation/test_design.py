@@ -17,6 +17,7 @@ from heft.identify.excitation.chain import design_chain
 from heft.identify.excitation.design import Design, conditioning, design, telling
 from heft.identify.excitation.design_text import design_text
 from heft.identify.excitation.page import design_page
+from heft.identify.excitation.search import Candidate
 from heft.identify.excitation.starting import posture
 from heft.identify.robot.base import base_parameters
 
@@ -122,6 +123,23 @@ def test_chains_of_moves_and_poses(ddarm: RobotConfig, dwell: bool) -> None:
     assert len(chain.poses) >= 3
     assert chain.worst_limit.share <= 1.0
     assert "chain:" in design_text(chain, "0")
+
+
+def test_a_chain_heeds_starts_criterion_and_budget(ddarm: RobotConfig) -> None:
+    """The chain that is best by what was asked for, of as many as were asked for; the first is always grown."""
+    tried: dict[str, list[Candidate]] = {}
+    for criterion in ("d", "condition"):
+        found = tried[criterion] = []
+        request = request_for(ddarm, seconds=10.0, starts=4, criterion=criterion)
+        made = design_chain(request, dwell=False, tell=found.append)
+        assert [one.start for one in found] == [0, 1, 2, 3]
+        assert made.candidate.value == min(one.value for one in found)
+        alone = design_chain(request_for(ddarm, seconds=10.0, starts=1, criterion=criterion), dwell=False)
+        assert made.candidate.value <= alone.candidate.value == found[0].value
+    assert np.log(made.condition_number) == pytest.approx(made.candidate.value, abs=0.1)
+    late: list[Candidate] = []
+    design_chain(request_for(ddarm, seconds=10.0, starts=4, budget_s=1e-9), dwell=False, tell=late.append)
+    assert len(late) == 1
 
 
 def test_limits_too_tight_are_named(ddarm: RobotConfig) -> None:
