@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -14,8 +15,10 @@ import pytest
 
 from heft.identify import Dataset, Result, Robot, fit
 from heft.identify.bodies.consistency import consistency
+from heft.identify.bodies.pseudo_inertia import from_pseudo_inertia, pseudo_inertia
 from heft.identify.estimation.estimators import Method
 from heft.identify.fit import Signals
+from heft.identify.robot.constraints import RobotConstraints
 from heft.identify.robot.identifiability import identifiability
 
 SENSORS = ("crane", "left_ankle", "right_ankle")
@@ -84,7 +87,7 @@ def test_least_squares_gives_links_that_cannot_exist_and_others_give_none(result
 
 @pytest.mark.slow
 def test_every_centre_of_mass_is_inside_its_box(robot: Robot, results: Results) -> None:
-    for name in ("masspoint", "no prior"):
+    for name in ("masspoint", "no prior", "sdp"):
         for link in results[name].parameters.links:
             low, high = robot.extents[link.name]
             assert np.all((link.com > low - 1e-6) & (link.com < high + 1e-6)), (name, link.name)
@@ -107,3 +110,40 @@ def test_the_prior_costs_next_to_nothing(results: Results) -> None:
     places = [results["masspoint"].robot.rows.index(row) for row in CRANE]
     ratio = results["masspoint"].fit.rms[places] / results["no prior"].fit.rms[places]
     assert np.all(np.abs(ratio - 1) < 0.05), ratio
+
+
+@pytest.mark.slow
+def test_what_is_known_of_left_and_right_holds_and_narrows_the_intervals(robot: Robot) -> None:
+    """A body whose sides are mirror images, with equal wrists and a head that is as the file says."""
+    made = floating()
+    mirror, equal = np.diag([1.0, -1.0, 1.0, 1.0]), ("left_wrist", "right_wrist")
+    pairs = [(one, one.replace("left_", "right_")) for one in robot.links if one.startswith("left_")]
+    mirrored = tuple((*pair, (0.0, 1.0, 0.0)) for pair in pairs if pair != equal)
+    place = {link: slice(10 * i, 10 * i + 10) for i, link in enumerate(robot.links)}
+    assert robot.prior is not None
+
+    def image(ten: np.ndarray) -> np.ndarray:
+        return from_pseudo_inertia(mirror @ pseudo_inertia(ten) @ mirror)
+
+    truth = made.drawn(robot, 0)
+    for left, right in pairs:
+        truth[place[right]] = truth[place[left]] if (left, right) == equal else image(truth[place[left]])
+    truth[place["head"]] = robot.prior[place["head"]]
+    data = made.recorded(robot, made.swing(robot, 30.0, 1), truth, SENSORS, 1)
+    known = RobotConstraints(mirrored=mirrored, equal=(equal,), pinned=("head",))
+    plain, tied = (
+        fit(one, data, cutoff_hz=6.0, signals=Signals(delay_s=0.0))
+        for one in (robot, replace(robot, constraints=known))
+    )
+    found = {link.name: link.ten for link in tied.parameters.links}
+    for left, right, _ in mirrored:
+        np.testing.assert_allclose(found[right], image(found[left]), atol=1e-7)
+    np.testing.assert_allclose(found["left_wrist"], found["right_wrist"], atol=1e-7)
+    np.testing.assert_allclose(found["head"], robot.prior[place["head"]], atol=1e-7)
+    assert tied.consistency("full").ok
+    names = [f"{link}.mass" for link in robot.links]
+    real = [truth[place[link]][0] for link in robot.links]
+    std = [[result.intervals[name].std for name in names] for result in (plain, tied)]
+    off = np.array([tied.intervals[name].value for name in names]) - real
+    assert np.mean(std[1]) < 0.8 * np.mean(std[0])
+    assert np.mean(np.abs(off) <= 1.96 * np.array(std[1]) + 1e-9) >= 0.85
