@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from heft import __version__
+from heft.daq.config.design_file import load_design
 from heft.daq.config.reader import Model, read
 from heft.daq.config.rig import RigConfig
 from heft.daq.config.robot import RobotConfig
@@ -19,6 +20,8 @@ from heft.daq.config.scene import SceneConfig
 from heft.daq.config.shipped import locate
 from heft.daq.errors import ConfigError
 from heft.daq.recording import Recording
+from heft.daq.temporary import temporary_folder
+from heft.daq.trajectory.fourier import FourierSeries
 from heft.daq.trajectory.limits import Brake, Limits
 from heft.daq.whole_file import write_whole
 from heft.drivers.registry import moves_axes
@@ -31,7 +34,7 @@ from heft.identify.excitation.search import Candidate
 from heft.identify.excitation.wrench_noise import imu_noise, wrench_noise
 from heft.identify.result import Result, load
 
-__all__ = ["design_request", "designed_files", "robot_limits", "search_motion", "told"]
+__all__ = ["design_request", "designed_files", "earlier_motions", "robot_limits", "search_motion", "told"]
 
 
 #: Searches, where nobody says how many: for a payload the hand waits, and those of a free base's many joints are long.
@@ -75,7 +78,46 @@ def design_request(
     )
     if rig is not None and request.whole.tree.free and request.robot.sources:
         request = replace(request, noise=_free_noise(rig, request))
-    return given_information(request, arguments.given, _earlier) if arguments.given else request
+    if not arguments.given:
+        return request
+    request = given_information(request, arguments.given, _earlier)
+    return replace(request, earlier=earlier_motions(arguments.given, config.axes))
+
+
+def earlier_motions(given: Sequence[Path], axes: tuple[str, ...]) -> tuple[FourierSeries, ...]:
+    """The designed motions in recordings, or in those that results were made of, where they lie beside these."""
+    found: dict[bytes, FourierSeries] = {}
+    for path in given:
+        if path.suffix == ".mcap":
+            recordings = [path]
+        else:
+            sources = dict.fromkeys(origin.source for origin in load(path).provenance.data)
+            places = [place for name in sources for place in (path.parent / name, Path(name))]
+            recordings = [place for place in places if place.suffix == ".mcap" and place.is_file()]
+        for place in recordings:
+            recording = Recording.open(place)
+            for name in recording.attachments:
+                if name.startswith("configuration/") and name.endswith((".yaml", ".yml")):
+                    text = recording.attachment(name)
+                    series = _series(text, axes)
+                    if series is not None:
+                        found.setdefault(text, series)
+    return tuple(found.values())
+
+
+def _series(text: bytes, axes: tuple[str, ...]) -> FourierSeries | None:
+    """Of the file of a designed trajectory of these joints; None where it is anything else."""
+    with temporary_folder() as folder:
+        path = folder / "design.yaml"
+        path.write_bytes(text)
+        try:
+            made = load_design(path)
+        except ConfigError:
+            return None
+    given = made.fourier
+    if given is None or made.joints != axes:
+        return None
+    return FourierSeries(np.array(given.a), np.array(given.b), np.array(given.q0), given.period_s)
 
 
 def _earlier(path: Path) -> Result:

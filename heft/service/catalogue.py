@@ -27,7 +27,7 @@ from heft.daq.motion.state import State
 from heft.daq.recording import Recording
 from heft.drivers.errors import HeftError
 
-__all__ = ["NAME", "Catalogue", "Entry", "imported_recording", "imports_of"]
+__all__ = ["MOST_RESULT", "NAME", "Catalogue", "Entry", "imported_recording", "imports_of"]
 
 _log = logging.getLogger("heft.service")
 

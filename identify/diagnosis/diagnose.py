@@ -49,6 +49,16 @@ MODEL_FREE: tuple[Callable[[Log], list[Finding]], ...] = (
 #: Of these, what can be fatal or goes into a verdict; holds, spikes and smoothing are not among it.
 GLANCE = (check_stamps, check_signals)
 
+#: A free base moves in a way that positions of joints do not tell: what needs the model is looked at by the fit.
+_NOT_HELD_AGAINST = Finding(
+    "not_checked",
+    "note",
+    "model",
+    "the base moves freely: torques and wrenches were not held against the model here",
+    "wrong units, signs and frames of them are not among these findings",
+    "`heft identify` tells sensors that are turned, silent or of the other sign, and contacts that move",
+)
+
 
 def glance(log: Log, robot: Robot | None = None) -> list[Finding]:
     """The cheapest looks, for what makes identification meaningless: stamps, signals, velocities, excitation."""
@@ -81,6 +91,8 @@ def diagnose(log: Log, robot: Robot | None = None) -> list[Finding]:
         return found
     log = _without_placed(log, robot)
     found += check_bodies(robot)
+    if robot.tree.free:
+        found.append(_NOT_HELD_AGAINST)
     if "tau" not in log.tables or robot.tree.free or len(robot.joints) != log.n:
         return _sorted(found)
     try:

@@ -17,7 +17,7 @@ import numpy as np
 
 from heft.identify.errors import HeftError, ProblemError
 from heft.identify.excitation.request import DesignRequest
-from heft.identify.excitation.search import Candidate, Progress, explore, polish
+from heft.identify.excitation.search import Candidate, Progress, explore, polish, repeated
 
 __all__ = ["best_candidate"]
 
@@ -48,6 +48,8 @@ def best_candidate(request: DesignRequest, tell: Callable[[Candidate], None]) ->
     it. Ctrl-C ends the search: then the best that is proved so far counts, else the best so far, which is proved now;
     KeyboardInterrupt where there is none.
     `ProblemError` with the reason of the first start where no start has led to a motion.
+
+    Motions of earlier sessions are improved, too, and count as they are: what is made is no worse than repeating one.
     """
     begin = time.monotonic()
     explored: dict[int, Candidate] = {}
@@ -66,11 +68,17 @@ def best_candidate(request: DesignRequest, tell: Callable[[Candidate], None]) ->
             else:
                 note(answer)
 
+    again = repeated(request)
+    for number, candidate in enumerate(again, start=request.starts + len(again)):
+        note(candidate)
+        kept = polish(request, candidate, lambda _: None, begin)
+        polished[number] = replace(kept, start=number)
     with _searches(request) as search:
         try:
             gather(search(list(range(request.starts)), begin + EXPLORE * request.budget_s, note))
             ranked = sorted(explored.values(), key=lambda one: (one.merit, one.start))
-            best = ranked[: max(LEAST_POLISHED, len(ranked) // POLISHED)]
+            count = max(LEAST_POLISHED, len(ranked) // POLISHED)
+            best = [one for place, one in enumerate(ranked) if place < count or one.start >= request.starts]
             gather(search([*best], begin + SEARCH * request.budget_s, note))
         except KeyboardInterrupt:
             if not explored:

@@ -9,6 +9,7 @@ import numpy as np
 
 from heft.daq.config.robot import RobotConfig
 from heft.daq.config.scene import SceneConfig
+from heft.daq.trajectory.fourier import FourierSeries
 from heft.daq.trajectory.limits import Limits
 from heft.identify.bodies.arrays import Array
 from heft.identify.errors import ProblemError
@@ -42,6 +43,7 @@ class DesignRequest:
               share of the torque limits, and of the weight beyond a sensor
     given     information of earlier sessions about the same parameters, in their own units (c, c); None: none
     rate_hz   at which torques and wrenches are measured
+    earlier   motions of earlier sessions: searches begin at those of the same length and number of harmonics, too
     posture   [rad] (n,): where joints that do not move stand; None: chosen
     measured  of a free base, what is measured (`Robot.sources`); None: all wrench sensors of its file
     """
@@ -61,6 +63,7 @@ class DesignRequest:
     starts: int = 12
     budget_s: float = 50.0
     measured: tuple[str, ...] | None = None
+    earlier: tuple[FourierSeries, ...] = ()
 
     @cached_property
     def whole(self) -> Robot:

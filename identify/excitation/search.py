@@ -17,7 +17,7 @@ from heft.identify.excitation.request import DesignRequest
 from heft.identify.excitation.sample_constraints import SampleConstraints
 from heft.identify.excitation.starting import start
 
-__all__ = ["Candidate", "Progress", "explore", "fine_problem", "polish"]
+__all__ = ["Candidate", "Progress", "explore", "fine_problem", "polish", "repeated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,19 @@ def explore(request: DesignRequest, number: int, until: float) -> Candidate:
     x, total = _through(_phases(request)[0], request, problem, x, until, None)
     value, extra = _judged(request, problem, x)
     return Candidate(number, problem.coefficients(x), value, False, total, False, extra)
+
+
+def repeated(request: DesignRequest) -> list[Candidate]:
+    """The motions of earlier sessions, as far as they are among those that are searched; starts after all others."""
+    basis, n = request.basis, len(request.limits.axes)
+    found: list[Candidate] = []
+    for series in request.earlier:
+        if (len(series.q0), series.harmonics, series.period_s) != (n, basis.harmonics, basis.period_s):
+            continue
+        motion = Candidate(request.starts + len(found), basis.coefficients(series), np.inf, False, 0)
+        value, extra = _judged(request, *_about(request, motion))
+        found.append(replace(motion, value=value, extra=extra))
+    return found
 
 
 def polish(request: DesignRequest, explored: Candidate, tell: Progress, until: float) -> Candidate:

@@ -114,6 +114,7 @@ def test_a_log_is_cured_by_its_own_fix(
     main(["check", str(file), "--robot", str(urdf), "--map", str(old), "--fix", str(new), "--json"])
     said = json.loads(capsys.readouterr().out)
     assert said["fix"] == str(new), said["findings"]
+    assert "np.float64" not in json.dumps(said) + new.read_text(encoding="utf-8")
     assert main(["import", str(file), "--robot", str(urdf), "--map", str(new), "--as", str(into)]) == 0
     capsys.readouterr()
     healthy = Robot.load(urdf, locked=["finger_joint"])

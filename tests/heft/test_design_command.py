@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from heft.daq.clock import ManualClock
 from heft.daq.config.design_file import load_design
 from heft.daq.config.robot import load_robot
 from heft.daq.config.session import load_session
 from heft.daq.config.steps import FourierStep
-from heft.designing import robot_limits
+from heft.daq.record import Recorder
+from heft.designing import earlier_motions, robot_limits
 from heft.main import main
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -28,6 +30,20 @@ def test_a_shipped_session_draws_no_fourier_series(name: str) -> None:
     ]
     # of a free base the motion to validate on is drawn, in a small part of the limits
     assert bool(drawn) == (session.rig.robot.base == "free")
+
+
+async def test_the_motion_of_an_earlier_session_is_found_in_its_recording(tmp_path: Path) -> None:
+    text = (CONFIGS / "sessions/designs/wam7_validation.yaml").read_bytes()
+    axes = load_robot(CONFIGS / "robots/wam7.yaml").axes
+    path = tmp_path / "night.mcap"
+    other = b"name: no design\n"
+    files = {"configuration/designs/one.yaml": text, "configuration/session.yaml": other, "notes.yaml": text}
+    async with Recorder(path, ManualClock()) as recorder:
+        for name, data in files.items():
+            recorder.attach(name, "application/yaml", data)
+    (found,) = earlier_motions([path, path], axes)
+    assert found.harmonics == len(load_design(CONFIGS / "sessions/designs/wam7_validation.yaml").fourier.a[0])  # type: ignore[union-attr]
+    assert earlier_motions([path], axes[::-1]) == ()
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,12 @@ export function element(name, attributes, ...children) {
   return made;
 }
 
+export function table(head, rows, label) {
+  return element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, element("table", {},
+    element("thead", {}, element("tr", {}, ...head.map((h) => element("th", { scope: "col" }, h)))),
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell)))))));
+}
+
 document.getElementById("login").addEventListener("close", async () => {
   await ask("/api/login", { token: document.getElementById("token").value });
   location.reload();

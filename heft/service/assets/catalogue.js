@@ -1,5 +1,5 @@
 // Recordings, results and pick-ups: seen, replayed with a time line, compared, imported.
-import { ask, element } from "/assets/asking.js";
+import { ask, element, table } from "/assets/asking.js";
 import { short } from "/assets/plot.js";
 
 const $ = (id) => document.getElementById(id);
@@ -60,7 +60,9 @@ export class Catalogue {
   deeds(one) {
     const button = (text, deed, label) => { const made = element("button", { type: "button", "aria-label": label }, text); made.addEventListener("click", deed); return made; };
     const link = (text, path, label) => element("a", { href: path, target: "_blank", rel: "noopener", "aria-label": label }, text);
-    if (one.kind === "result" || one.kind === "fleet") return one.report ?? true ? [link("report", `/api/catalogue/${one.id}/report`, `report of ${one.name}`)] : [];
+    const report = one.report ?? true ? [link("report", `/api/catalogue/${one.id}/report`, `report of ${one.name}`)] : [];
+    if (one.kind === "fleet") return report;
+    if (one.kind === "result") return [button("links", () => this.showLinks(one, $("compared")), `links of ${one.name}`), ...report];
     return [
       button("replay", () => ask("/api/replay", { id: one.id }).then(() => scrollTo({ top: 0, behavior: "smooth" })), `replay ${one.name}`),
       ...(one.kind === "recording" ? [button("identify", () => ask("/api/identify", { ids: [one.id] }), `identify ${one.name}`)] : []),
@@ -74,7 +76,26 @@ export class Catalogue {
     const [first, second] = this.results();
     $("compared").replaceChildren(element("p", { class: "empty" }, "comparing …"));
     const found = await ask(`/api/compare?first=${first.id}&second=${second.id}`);
-    $("compared").replaceChildren(element("pre", { tabindex: "0" }, JSON.stringify(found, null, 1).slice(0, 4000)));
+    const [between] = found.differences, moved = between.parameters.filter((one) => one.moved);
+    moved.sort((a, b) => Math.abs(b.score) - Math.abs(a.score));
+    const share = (value) => (value === null ? "–" : `${(100 * value).toFixed(2)} %`);
+    $("compared").replaceChildren(
+      element("p", {}, `${first.name} (first) against ${second.name} (second): ${moved.length} of ${between.compared} base parameters moved by more than ${between.bound.toFixed(2)} standard deviations of the difference; rms ${between.rms_score.toFixed(2)}.`),
+      ...(between.unmatched.length ? [element("p", {}, `In one of the two only: ${between.unmatched.join(", ")}.`)] : []),
+      ...(moved.length ? [table(["base parameter", "first", "second", "±", "score"], moved.map((one) => [one.name, short(one.first), short(one.second), one.std === null ? "?" : short(one.std, 2), one.score === null ? "?" : one.score.toFixed(1)]), "base parameters that moved")] : []),
+      table(["torque error of the model", "on the first's data", "on the second's data"], found.relative_error.map((row, i) => [["first", "second"][i], ...row.map(share)]), "torque errors"),
+      ...found.missing.map((line) => element("p", { class: "empty" }, line)));
+  }
+
+  showNewest(place) {
+    if (this.entries[0]?.kind === "result") this.showLinks(this.entries[0], place);
+  }
+
+  async showLinks(one, place) {
+    const { links } = await ask(`/api/catalogue/${one.id}/links`);
+    const told = (interval, scale, digits) => (interval.low === null || interval.high === null ? "?" : `${(scale * interval.value).toFixed(digits)} (${(scale * interval.low).toFixed(digits)} … ${(scale * interval.high).toFixed(digits)})`);
+    const rows = links.map(({ name, mass, com }) => [name, told(mass, 1, 3), ...[0, 1, 2].map((k) => (com[k] ? told(com[k], 1e3, 1) : "–")), mass.prior_dominated ? "rests on the file" : ""]);
+    place.replaceChildren(element("p", {}, `Links of ${one.name}, with 95 % intervals.`), table(["link", "kg", "centre x mm", "y mm", "z mm", ""], rows, `links of ${one.name}`));
   }
 
   follow(job) {

@@ -3,7 +3,7 @@ import { Arm } from "/assets/arm.js";
 import { Plot, short } from "/assets/plot.js";
 import { Catalogue } from "/assets/catalogue.js";
 import { Stop } from "/assets/stopping.js";
-import { ask, element, notice } from "/assets/asking.js";
+import { ask, element, notice, table } from "/assets/asking.js";
 
 const $ = (id) => document.getElementById(id);
 const arm = new Arm($("arm"));
@@ -45,7 +45,7 @@ function take(news) {
   if (news.progress) onProgress(news.progress);
   if (news.clock) state.clocks = news.clock;
   if ("worker" in news) onWorker(news.worker);
-  if (news.identified && state.status) catalogue.load();
+  if (news.identified && state.status) catalogue.load().then(() => catalogue.showNewest($("known")));
   if (news.payloads) onPayloads(news.payloads);
   if (news.scene) loadScene();
   if (news.state && !state.status && !state.replay) pill(news.state.state, news.state.state, news.state.reason);
@@ -253,11 +253,6 @@ $("probe").addEventListener("click", async () => {
   for (let outcome = null; !outcome;) { await new Promise((done) => setTimeout(done, 300)); ({ outcome } = await ask(`/api/jobs/${number}`)); if (outcome) showProbe(outcome); }
 });
 
-function table(head, rows, label) {
-  return element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, element("table", {},
-    element("thead", {}, element("tr", {}, ...head.map((h) => element("th", { scope: "col" }, h)))),
-    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell)))))));
-}
 function planTables(plan) {
   const joints = Object.entries(plan.joints).map(([name, j]) => [name, short(j.from), `${short(j.lowest)} … ${short(j.highest)}`, `${j.limits.map((v) => short(v)).join(" … ")}`, `${short(j.velocity)} of ${short(j.velocity_limit)}`, j.torque === null ? "–" : `${short(j.torque)} of ${short(j.torque_limit)}`]);
   const near = plan.closest_approach ? `; closest approach ${short(1e3 * plan.closest_approach.m)} mm (${plan.closest_approach.between})` : "";

@@ -113,6 +113,7 @@ class Application:
             get("/api/catalogue", self._catalogue),
             get("/api/catalogue/{number:int}/outline", self._outline),
             get("/api/catalogue/{number:int}/samples", self._samples),
+            get("/api/catalogue/{number:int}/links", self._links),
             get("/api/catalogue/{number:int}/report", self._report),
             get("/api/catalogue/{number:int}/file", self._file),
             get("/api/compare", self._compare),
@@ -340,6 +341,9 @@ class Application:
 
     async def _outline(self, request: Request) -> Any:
         return await asyncio.to_thread(self._shelf().outline, request.path_params["number"])
+
+    async def _links(self, request: Request) -> Any:
+        return {"links": await asyncio.to_thread(self._shelf().links, request.path_params["number"])}
 
     async def _samples(self, request: Request) -> Any:
         stream, columns, begin, end, bins = _interval(request)

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import ConfigError
 from heft.daq.recording import Recording
-from heft.service.catalogue import Catalogue, Entry
+from heft.service.catalogue import MOST_RESULT, Catalogue, Entry
 from heft.service.web.ring import envelope
 
 __all__ = ["Library", "command_json", "file_name"]
@@ -58,6 +59,24 @@ class Library:
         if not path.is_file():
             raise ConfigError(f"{path}: there is no report; `heft identify` writes one")
         return path
+
+    def links(self, number: int) -> list[dict[str, Any]]:
+        """Of a result, the links' masses [kg] and centres of mass [m] with their 95 % intervals."""
+        path = self.entry(number, "result").path
+        try:
+            intervals = bounded_json(path.read_bytes(), most=MOST_RESULT)["intervals"]
+            names = [name.removesuffix(".mass") for name in intervals if name.endswith(".mass")]
+            return [
+                {"name": name, "mass": intervals[f"{name}.mass"]}
+                | {
+                    "com": [
+                        intervals[f"{name}.com.{axis}"] for axis in "xyz" if f"{name}.com.{axis}" in intervals
+                    ]
+                }
+                for name in names
+            ]
+        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise ConfigError(f"{path}: not a whole result: {exc}; identify anew") from exc
 
     def outline(self, number: int) -> dict[str, Any]:
         """A recording's streams, segments and span, for a time line."""

@@ -89,6 +89,7 @@ OPERATIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "minima and maxima of a recording's columns",
         {"stream": _TEXT, "columns": _TEXT, "begin": _NUMBER, "end": _NUMBER, "bins": {"type": "integer"}},
     ),
+    ("get", "/api/catalogue/{number}/links", "a result's links: mass, centre of mass, 95 % intervals", {}),
     ("get", "/api/catalogue/{number}/report", "the report of a result, the page of a fleet", {}),
     ("get", "/api/catalogue/{number}/file", "the file itself", {}),
     (

@@ -66,6 +66,25 @@ async def test_files_are_entered_and_forgotten(tmp_path: Path) -> None:
         catalogue.entry(99)
 
 
+async def test_links_of_a_result_have_intervals(tmp_path: Path) -> None:
+    result(tmp_path / "a")
+    path = tmp_path / "a" / "result.json"
+    interval = {"value": 1.0, "std": 0.1, "low": 0.8, "high": 1.2, "unit": "kg", "prior_dominated": False}
+    names = ("link1.mass", "link1.com.x", "link1.com.y", "link1.com.z", "hand.mass", "joint1.viscous")
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps({**told, "intervals": dict.fromkeys(names, interval)}))
+    library = Library(tmp_path)
+    library.catalogue.prepare()
+    library.catalogue.refresh()
+    (entry,) = library.catalogue.entries()
+    links = library.links(entry.id)
+    assert [(one["name"], len(one["com"])) for one in links] == [("link1", 3), ("hand", 0)]
+    assert links[0]["mass"]["high"] == 1.2
+    path.write_text(json.dumps(told))
+    with pytest.raises(ConfigError, match="not a whole result"):
+        library.links(entry.id)
+
+
 async def test_one_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
     await record(tmp_path / "a" / "one.mcap")
     catalogue = Catalogue(tmp_path)

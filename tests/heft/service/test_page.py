@@ -179,3 +179,57 @@ def test_a_stop_that_nobody_confirms_is_said_loudly(page: Page, service: FakeSer
     service.by_socket = STOPPED
     page.click("#stop")
     page.wait_for_function(f"!document.getElementById('notice').textContent.includes('{UNCONFIRMED}')")
+
+
+INTERVAL = {"value": 1.5, "std": 0.1, "low": 1.3, "high": 1.7, "unit": "kg", "prior_dominated": False}
+RESULTS = [
+    {
+        "id": number,
+        "kind": "result",
+        "name": name,
+        "at": "2026-01-01T00:00:00Z",
+        "grade": "good",
+        "headline": "",
+        "total_mass": 20.0,
+        "validation": 0.02,
+        "method": "sdp",
+        "report": False,
+    }
+    for number, name in ((2, "night2"), (1, "night1"))
+]
+
+
+def test_links_and_comparisons_are_tables(page: Page, service: FakeService) -> None:
+    moves = [
+        {"name": f"link{k}.m", "first": 1.0, "second": 2.0, "std": 0.1, "score": 10.0 * k, "moved": k > 0}
+        for k in range(3)
+    ]
+    between = {"compared": 3, "moved": 2, "bound": 3.0, "rms_score": 5.0, "unmatched": ["joint1.quadratic"]}
+    service.answers |= {
+        "/api/catalogue": {"entries": RESULTS},
+        "/api/catalogue/2/links": {"links": [{"name": "link1", "mass": INTERVAL, "com": [INTERVAL] * 3}]},
+        "/api/compare": {
+            "differences": [{**between, "parameters": moves}],
+            "relative_error": [[0.01, None], [0.0312, 0.02]],
+            "missing": ["two.mcap: not found"],
+        },
+    }
+    service.tell(status=status(None), identified={"samples": 1})
+    page.wait_for_selector("#known table")
+    assert "1.500 (1.300 … 1.700)" in page.inner_text("#known")
+    page.click("#entries button[aria-label='links of night2']")
+    page.wait_for_selector("#compared table")
+    assert "1500.0 (1300.0 … 1700.0)" in page.inner_text("#compared")
+    for box in page.query_selector_all("#entries input"):
+        box.check()
+    page.click("#compare")
+    page.wait_for_selector("[aria-label='torque errors']")
+    told = page.inner_text("#compared")
+    assert "2 of 3 base parameters moved" in told
+    assert "In one of the two only: joint1.quadratic." in told
+    assert "3.12 %" in told
+    assert "two.mcap: not found" in told
+    assert [row.inner_text().split()[0] for row in page.query_selector_all("#compared tbody tr")][:2] == [
+        "link2.m",
+        "link1.m",
+    ]

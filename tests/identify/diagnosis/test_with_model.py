@@ -146,3 +146,16 @@ def test_severe_defects_are_named(healthy: Log, wam7: Robot, name: str) -> None:
     (one,) = (defect for defect in DEFECTS if defect.name == name)
     log, robot = one.make(healthy, wam7, 2, np.random.default_rng(0))
     assert {found.id for found in diagnose(log, robot)} & set(one.ids)
+
+
+def test_a_free_base_says_what_was_not_looked_at() -> None:
+    """Silence would pass for health."""
+    walker = Path(__file__).parents[1] / "excitation" / "walker.xml"
+    robot = Robot.from_mjcf(walker)
+    t = np.arange(0.0, 10.0, 0.01)
+    n = len(robot.joints)
+    q = 0.3 * np.sin(t[:, None] * (1.0 + 0.1 * np.arange(n)))
+    found = diagnose(Log.of_arrays(t, q, q, joints=robot.joints), robot)
+    (one,) = [one for one in found if one.id == "not_checked"]
+    assert one.severity == "note"
+    assert "not held against the model" in one.evidence

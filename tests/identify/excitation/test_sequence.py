@@ -10,12 +10,13 @@ import pytest
 
 from heft.daq.config.robot import RobotConfig
 from heft.daq.config.scene import ObstacleConfig, SceneConfig
+from heft.daq.trajectory.fourier import FourierSeries
 from heft.daq.trajectory.random_fourier import random_fourier
 from heft.identify import Dataset, fit
 from heft.identify.errors import ProblemError
-from heft.identify.excitation.design import design, telling
+from heft.identify.excitation.design import design, information, telling
 from heft.identify.excitation.given import given_information
-from heft.identify.excitation.search import Candidate
+from heft.identify.excitation.search import Candidate, repeated
 
 from .conftest import request_for
 
@@ -82,6 +83,28 @@ def test_a_design_tells_what_they_left_open(ddarm: RobotConfig, earlier: Path) -
     assert given.given is not None
     repeated = np.sqrt(np.diag(np.linalg.inv(2.0 * given.given))) / given.scale
     assert design(given).telling.relative.max() < repeated.max() / 1.4
+
+
+@pytest.mark.parametrize("criterion", ["d", "worst"])
+def test_a_second_motion_is_no_worse_than_the_first_again(ddarm: RobotConfig, criterion: str) -> None:
+    """Whatever the search comes to: the earlier motion counts as it is."""
+    first = design(request_for(ddarm, **SHORT))
+    asked = replace(
+        request_for(ddarm, criterion=criterion, budget_s=1e-3, seed=7, **SHORT),
+        given=information(first.request, first.motion),
+    )
+    again = replace(asked, earlier=(first.series, replace_period(first.series)))
+    (repetition,) = repeated(again)
+    assert repetition.extra == 0.0
+    alone, made = design(asked), design(again)
+    assert made.limits_ok
+    assert made.candidate.value <= repetition.value + 1e-6
+    assert made.candidate.value <= alone.candidate.value
+
+
+def replace_period(series: FourierSeries) -> FourierSeries:
+    """A motion of another length, which no search can begin at."""
+    return FourierSeries(series.a, series.b, series.q0, 2.0 * series.period_s)
 
 
 def test_results_of_another_robot_are_refused(panda: RobotConfig, earlier: Path) -> None:
