@@ -288,3 +288,17 @@ def test_csv_has_a_row_per_parameter(made, tmp_path: Path) -> None:
     assert [float(row[1]) for row in rows] == result.parameters.values.tolist()
     assert rows[0][2:5:2] == ["kg", "unidentifiable"]
     assert {row[4] for row in rows} == {"identifiable", "combined", "unidentifiable"}
+
+
+@pytest.mark.parametrize("format", ["urdf", "mjcf"])
+def test_a_tree_whose_branches_are_read_in_another_order(made, tmp_path: Path, format: str) -> None:
+    """A URDF's branches are read in the order of their names: the humanoid's neck comes after its left arm."""
+    robot = Robot.load(CONFIGS / "humanoid.yaml").measuring(("joints",))
+    path = tmp_path / f"humanoid.{'urdf' if format == 'urdf' else 'xml'}"
+    result = made(robot)
+    (result.export_urdf if format == "urdf" else result.export_mjcf)(path, force=True)
+    again = Robot.from_urdf(path, base="free") if format == "urdf" else Robot.from_mjcf(path)
+    assert (again.joints == robot.joints) == (format == "mjcf")
+    assert again.prior is not None
+    read = {link: again.prior[10 * k] for k, link in enumerate(again.links)}
+    assert read == pytest.approx({link.name: link.mass for link in result.parameters.links})
