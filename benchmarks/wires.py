@@ -38,7 +38,7 @@ from heft.daq.bus import (
 )
 from heft.daq.bus.keyring import Keyring
 from heft.daq.clock import RealClock
-from heft.daq.errors import NotAuthorised
+from heft.daq.errors import BusError, NotAuthorised
 from heft.daq.following.client import FollowClient
 from heft.daq.following.source import Source
 from heft.daq.priority import ahead_of_others
@@ -56,6 +56,7 @@ SAMPLES = 10  # of a block, as devices give them
 MOST_COST = 0.05  # of a core, by encryption
 MOST_P99_S = 0.020
 MOST_TOLD_S = 1.0
+AT_A_TIME = 500  # connections of strangers
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"CURVE".ljust(20, b"\0") + bytes(32)
 #: What strangers say: nothing that is known, half a handshake, frames without end, and whatever comes.
 _WORDS = (
@@ -198,38 +199,41 @@ async def read(endpoint: str) -> None:
 def attack(ports: list[int], connections: int, most_bytes: int) -> None:
     """The strangers, a process of their own: so many connections, some hundred at a time, and so many bytes."""
     os.nice(10)  # they have processors of their own, elsewhere
-    said, open_ones = 0, []
-    for number in range(connections):
-        with contextlib.suppress(OSError):
-            stranger = socket.create_connection(("127.0.0.1", ports[number % len(ports)]), timeout=2.0)
-            stranger.settimeout(0.2)
-            open_ones.append(stranger)
-        if len(open_ones) >= 500 or number == connections - 1:
-            said += _throw(open_ones, most_bytes - said)
-            open_ones.clear()
-    while said < most_bytes:  # connections are used up, bytes are not
-        with contextlib.suppress(OSError):
-            open_ones.append(socket.create_connection(("127.0.0.1", ports[said % len(ports)]), timeout=2.0))
-        said += max(1, _throw(open_ones, most_bytes - said))
-        open_ones.clear()
+    said, tried = 0, 0
+    while tried < connections or said < most_bytes:
+        strangers: list[tuple[int, socket.socket]] = []
+        # connections are used up, bytes are not
+        for _ in range(min(AT_A_TIME, connections - tried) if tried < connections else 1):
+            with contextlib.suppress(OSError):
+                stranger = socket.create_connection(("127.0.0.1", ports[tried % len(ports)]), timeout=2.0)
+                stranger.settimeout(0.2)
+                strangers.append((tried // len(ports), stranger))  # every word at every port
+            tried += 1
+        said += _throw(strangers, most_bytes - said)
+        if not strangers:
+            time.sleep(0.01)  # the port is closed for a while
     sys.stdout.write(f"{said}\n")
 
 
-def _throw(strangers: list[socket.socket], most: int) -> int:
-    """Bytes that were handed over to be sent, each with what is refused of it."""
+def _throw(strangers: list[tuple[int, socket.socket]], most: int) -> int:
+    """Bytes that were handed over to be sent, each with what is refused of it; every stranger has a word of his own."""
     said = 0
-    for number, stranger in enumerate(strangers):
+    for number, stranger in strangers:
+        word = _WORDS[number % len(_WORDS)]
         with contextlib.suppress(OSError):
             while said < most:
-                stranger.sendall(_WORDS[number % len(_WORDS)])
-                said += 65_536
+                stranger.sendall(word)
+                said += len(word)
         stranger.close()
     return said
 
 
 @dataclass(frozen=True)
 class Siege:
-    """What strangers have achieved; `told_s` is how long each channel took to say no [s]."""
+    """What strangers have achieved; how long each channel took to say no [s], before the attack and in it.
+
+    In it a port that is flooded may be closed, and a stranger hears nothing until it is open again: infinite.
+    """
 
     lost: int
     p50_s: float
@@ -237,6 +241,7 @@ class Siege:
     thrown: int
     seconds: float
     told_s: dict[str, float]
+    attacked_s: dict[str, float]
     stops: list[str]
     played: list[str]
 
@@ -255,10 +260,14 @@ async def siege(folder: Path, connections: int, most_bytes: int) -> Siege:
             stdout=asyncio.subprocess.PIPE,
         )
         attacking = asyncio.create_task(attacker.communicate())
+        asking = [asyncio.create_task(_told(name, at, stranger)) for name, at in host.outside.items()]
         try:
             with ahead_of_others():  # as `heft run` does
                 await host.run(attacking.done)
+            attacked_s = dict(zip(host.outside, await asyncio.gather(*asking), strict=True))
         finally:
+            for one in asking:
+                one.cancel()
             if attacker.returncode is None:
                 attacker.kill()
             said, _ = await attacking
@@ -271,6 +280,7 @@ async def siege(folder: Path, connections: int, most_bytes: int) -> Siege:
         int(said),
         seconds,
         told_s,
+        attacked_s,
         host.stops,
         host.strange,
     )
@@ -284,7 +294,7 @@ async def _told(name: str, endpoint: Endpoint, keyring: Keyring) -> float:
             await _try(name, endpoint, keyring)
     except NotAuthorised:
         return time.monotonic() - begin
-    except TimeoutError:
+    except (TimeoutError, BusError):
         return float("inf")
     raise AssertionError(f"{name}: a stranger was let in")
 
@@ -328,7 +338,8 @@ async def main(arguments: argparse.Namespace) -> int:
         place.mkdir()
         found = await siege(place, arguments.connections, arguments.megabytes * 1_000_000)
     for channel, told_s in found.told_s.items():
-        say(f"stranger at {channel}: refused in words after {told_s * 1e3:.0f} ms\n")
+        say(f"stranger at {channel}: refused in words after {told_s * 1e3:.0f} ms, ")
+        say(f"under attack after {found.attacked_s[channel] * 1e3:.0f} ms\n")
     thrown = f"{arguments.connections} connections and {found.thrown / 1e9:.2f} GB"
     say(f"{thrown} thrown at four ports in {found.seconds:.0f} s: ")
     say(

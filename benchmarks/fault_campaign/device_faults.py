@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fault_campaign.motion import simulated
@@ -23,13 +24,15 @@ def _stops(device: str, code: int = 4, says: str = "", *, drive_failed: bool = F
     return Expected((code,), says or rf"{device}: ", decides=True, drive_failed=drive_failed)
 
 
-def _trial(draw: Draw) -> Callable[[Trial], Evidence]:
+def _trial(draw: Draw, *, brakes: bool = True) -> Callable[[Trial], Evidence]:
     """A session with the faults that `draw` gives for an instant in the middle of the motion [s]."""
 
     def run(trial: Trial) -> Evidence:
         setup = simulated(trial)
         at_s = round(float(trial.rng.uniform(1.3, 3.0)), 3)
         setup.rig["simulation"]["faults"], expected = draw(trial, at_s)
+        setup.rig["devices"]["arm"]["brake"] = brakes
+        expected = replace(expected, holds=not brakes)
         return setup.evidence(setup.start(), expected, at_s=at_s)
 
     return run
@@ -101,6 +104,12 @@ def _fault_while_stopping(trial: Trial, at_s: float) -> tuple[list[dict[str, Any
     return faults, _stops(str(first))
 
 
+def _drives_hold(trial: Trial, at_s: float) -> tuple[list[dict[str, Any]], Expected]:
+    """Drives without a brake that hear nothing stop and hold: that may show before their silence does."""
+    fault = {"kind": "silence", "device": "arm", "at_s": at_s}
+    return [fault], Expected((3, 4), r"arm: |away from its setpoint", decides=True)
+
+
 def _never_speaks(trial: Trial, at_s: float) -> tuple[list[dict[str, Any]], Expected]:
     device = trial.choice(*DEVICES)
     return [{"kind": "silence", "device": device}], Expected((4,), rf"{device}: silent")
@@ -134,4 +143,17 @@ _DRAWS: dict[str, Draw] = {
     "a drive in fault from the start": _fault_at_start,
 }
 
-FAULTS = tuple(Fault(name, "device", _trial(draw)) for name, draw in _DRAWS.items())
+#: Drawn for drives without a brake, too: what is switched off falls.
+_HELD: dict[str, Draw] = {
+    "no brakes: all devices lossy": _all_lossy,
+    "no brakes: a silent sensor": _for_good("silence", SENSORS),
+    "no brakes: silent drives": _drives_hold,
+    "no brakes: two faults": _fault_while_stopping,
+    "no brakes: a stuck counter": _for_good("stuck", SENSORS),
+    "no brakes: an overloaded sensor": _saturate,
+}
+
+FAULTS = (
+    *(Fault(name, "device", _trial(draw)) for name, draw in _DRAWS.items()),
+    *(Fault(name, "device", _trial(draw, brakes=False)) for name, draw in _HELD.items()),
+)

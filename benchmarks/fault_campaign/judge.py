@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from fault_campaign.trial import Evidence
 from heft.daq.errors import RecordingError
-from heft.daq.recording import Recording
+from heft.daq.recording import Columns, Recording
+from heft.drivers.stream import Role
 
 __all__ = ["DECISION_S", "Judgement", "judge"]
 
@@ -23,7 +24,10 @@ _SETTLE_S = (
     0.35  # for the servo's lag, and for the samples that show rest, on top of what the deceleration needs
 )
 _VELOCITY = 1.02  # of the limit: the servo follows its setpoints with that much overshoot
+_SKEW = 0.01  # of a rate, that a device's clock may be off
+_ENDS_S = 0.3  # by which streams may end before the last one does without having fallen silent
 _POSITION = 2e-3  # [rad]
+_SAGGED = 0.02  # [rad], of an arm that is held
 _STOPPED = 0.05  # [rad/s]; an axis that is slower does not move when its drive goes off
 
 
@@ -61,6 +65,8 @@ def judge(evidence: Evidence) -> Judgement:
         else:
             lost, unaccounted = _account(recording, report, misses)
             decision_s, rest_s = _stop(evidence, recording, misses)
+            if expected.holds:
+                _held(evidence, recording, misses)
             if expected.killed:
                 _recovered(evidence, recording, misses)
     elif expected.moves:
@@ -82,23 +88,35 @@ def _report(evidence: Evidence, misses: list[str]) -> dict[str, Any]:
 
 
 def _account(recording: Recording, report: dict[str, Any], misses: list[str]) -> tuple[int, int]:
-    """Lost samples, and those that nobody has accounted for: the program's word against the file."""
+    """Lost samples, and those that nobody has accounted for: the program's word against the file and the clock."""
     lost = unaccounted = 0
+    every = {
+        name: recording.columns(name) for name, one in recording.streams.items() if one.role is Role.MEASURED
+    }
+    end_ns = max((int(columns.host_ns[-1]) for columns in every.values() if len(columns)), default=0)
     for name in recording.streams:
-        columns = recording.columns(name)
+        columns = every[name] if name in every else recording.columns(name)
         gaps = sum(count for _, count in columns.gaps)
         said = report.get("streams", {}).get(name)
         if said is None:
             continue
         lost += said["lost"] + said["received"] - said["recorded"]
-        unaccounted += abs(said["expected"] - said["received"] - said["lost"])
         unaccounted += abs(said["recorded"] - len(columns)) if recording.recovery.complete else 0
         unaccounted += max(0, gaps - said["lost"])
+        if name in every and len(columns):
+            unaccounted += _never_told(columns, end_ns, said["received"] + said["lost"])
     if report and report["lost"] != lost:
         misses.append(f"lost {report['lost']} in all, {lost} by stream")
     if unaccounted:
         misses.append(f"{unaccounted} samples unaccounted for")
     return lost, unaccounted
+
+
+def _never_told(columns: Columns, end_ns: int, told: int) -> int:
+    """Samples, by the rate, between a stream's first and the end of all: those told neither as received nor as lost."""
+    seconds, rate_hz = (end_ns - int(columns.host_ns[0])) * 1e-9, columns.stream.rate_hz
+    missing = seconds * rate_hz - told
+    return max(0, int(missing - (_SKEW * seconds + _ENDS_S) * rate_hz))
 
 
 def _stop(evidence: Evidence, recording: Recording, misses: list[str]) -> tuple[float | None, float | None]:
@@ -130,6 +148,23 @@ def _stop(evidence: Evidence, recording: Recording, misses: list[str]) -> tuple[
             if v > _STOPPED:
                 misses.append(f"{event.name} at {v:.2f} rad/s")
     return decision_s, rest_s
+
+
+def _held(evidence: Evidence, recording: Recording, misses: list[str]) -> None:
+    """Of an arm without brakes: its drives were left on, and it stays where it came to rest."""
+    said = {event.name for event in recording.events}
+    if "drives_off" in said or "drives_holding" not in said:
+        misses.append("drives without a brake were not left on")
+    plant = evidence.plant
+    if plant is None or not len(plant.t_ns):
+        misses.append("nobody saw what the arm did")
+        return
+    rest_ns = min(
+        event.t_ns for event in recording.events if event.name in ("drives_off", "drives_holding", "hold")
+    )
+    after = plant.t_ns >= rest_ns
+    if after.any() and float(np.abs(plant.q[-1] - plant.q[after][0]).max()) > _SAGGED:
+        misses.append("the arm fell after it had come to rest")
 
 
 def _at(t_ns: NDArray[np.int64], speed: NDArray[np.float64], when_ns: int) -> float:

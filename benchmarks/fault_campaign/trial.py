@@ -23,6 +23,7 @@ class Expected:
     drive_failed  the drive itself failed, and may be off while its axis still moves
     killed        nobody could say goodbye: the recording must be recovered up to a second before the end
     unfinished    the recording could not be finished, and is named so
+    holds         no axis has a brake: whatever happens, the drives are left on, and the arm stays where it came to rest
     moves         something moved (a run that is refused beforehand has no motion, and no recording)
     """
 
@@ -32,6 +33,7 @@ class Expected:
     drive_failed: bool = False
     killed: bool = False
     unfinished: bool = False
+    holds: bool = False
     moves: bool = True
 
 

@@ -32,7 +32,10 @@ class FakeService:
             "/api/scene": {"scene": None},
             "/api/sessions": {"sessions": ["one.yaml"]},
             "/api/catalogue": {"entries": []},
+            "/api/login": {"ok": True},
         }
+        #: Asked for until it is given.
+        self.token = ""
         self.asked: list[str] = []
         self.by_socket: Any = None
         self._live: WebSocketRoute | None = None
@@ -49,6 +52,11 @@ class FakeService:
             route.fulfill(body=file.read_bytes(), content_type=KINDS[file.suffix])
             return
         self.asked.append(path)
+        if path == "/api/login" and route.request.post_data_json == {"token": self.token}:
+            self.token = ""
+        if self.token:
+            route.fulfill(status=401, body=json.dumps({"error": "no token"}), content_type="application/json")
+            return
         answer = self.answers.get(path)
         if answer is not None:
             route.fulfill(body=json.dumps(answer), content_type="application/json")
@@ -94,6 +102,20 @@ def page(browser: Browser, service: FakeService) -> Iterator[Page]:
     page.goto("http://page.test/")
     page.wait_for_function("document.getElementById('session').options.length > 0")
     yield page
+    context.close()
+
+
+def test_the_token_is_asked_for(browser: Browser, service: FakeService) -> None:
+    """No address has it."""
+    context = browser.new_context()
+    page = context.new_page()
+    service.serve(page)
+    service.token = "0123456789abcdef"
+    page.goto("http://page.test/")
+    page.fill("#token", "0123456789abcdef")
+    page.click("#login button")
+    page.wait_for_function("document.getElementById('session')?.options.length > 0")
+    assert page.locator("#login").is_hidden()
     context.close()
 
 
