@@ -79,9 +79,12 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
         self._publisher_clock = PublisherClock()
         self._sim_ns: int | None = None  # newest simulated time that was told
         super().__init__(name, options, context, each)
-        self._ahead_ns = round(options.ahead_s * 1e9) if options.command == "trajectory" else 0
+        self._ahead_ns = 0
         if options.command == "trajectory":
             self.watchdog_s = options.ahead_s  # then the last message comes to rest
+            self._ahead_ns = round(options.ahead_s * 1e9)
+            # A setpoint carries its instant: until then it is in time, however late its cycle began.
+            self._lateness_ns = max(self._lateness_ns, self._ahead_ns // 2)
         else:
             self.watchdog_s = options.command_timeout_s
         self._window = TrajectoryWindow(2 * self._period_ns + 10_000_000, self.deceleration)
@@ -350,7 +353,7 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
         now_ns, at_ns = self.clock.now_ns(), due_ns + self._ahead_ns
         if self._sending and self._ahead_ns and now_ns > self._sent_until_ns > 0:
             self._on_overrun(now_ns)
-        reference = self._follow(at_ns)
+        reference = self._follow(at_ns, at_ns if self._ahead_ns else now_ns)
         self._cycle += 1
         self._due.append((self._cycle, at_ns, reference))
         while self._due and self._due[0][1] <= now_ns:
