@@ -1,8 +1,9 @@
 """ROBOTIS Dynamixel servos of the X and P series, protocol 2.0: all axes of an arm on one line.
 
 Every cycle is a sync write of goal positions and a sync read of tick, current, velocity and position (a bulk read where
-the line has both series). In every eighth cycle they are asked for their bus watchdog too: as long as that is what it
-was set to, a servo has neither been stopped by it nor restarted. See docs/devices/dynamixel.md.
+the line has both series). In every eighth cycle they are asked for their bus watchdog too, and half-way between for
+their torque: as long as these are what they were set to, a servo has neither been stopped, nor restarted, nor has it
+switched itself off. See docs/devices/dynamixel.md.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ __all__ = ["Dynamixel", "DynamixelAxis", "DynamixelOptions"]
 _WATCHDOG_S = 0.02  # one unit of the bus watchdog
 _WATCHED_FROM = 38  # first firmware of the X series with a bus watchdog
 _FIRED = 255
-_LOOK_EVERY = 8  # cycles between two looks at the state of the servos
+_LOOK_EVERY = 8  # cycles between two looks at the same state of the servos
 _STILL_NS = 3_000_000  # a tick of 1 ms that has not gone on for so long stands still
 _ALERTS = 6  # answers with the alert bit that are waited for the reason
 
@@ -259,7 +260,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             return _TORQUE_BYTES if self._number % 2 else _WATCHDOG_BYTES
         if any(self._alerts):
             return _ERROR_BYTES
-        return None if self._number % _LOOK_EVERY else _WATCHDOG_BYTES
+        return {0: _WATCHDOG_BYTES, _LOOK_EVERY // 2: _TORQUE_BYTES}.get(self._number % _LOOK_EVERY)
 
     def _take(self, axis: int, status: Status, host_ns: int) -> None:
         data = status.data

@@ -298,6 +298,20 @@ async def test_a_fired_watchdog_and_a_restart_are_told(steady_clock: Callable[[]
             assert says in str(stand.error)
 
 
+async def test_a_servo_that_switched_itself_off_is_named(
+    name: str, steady_clock: Callable[[], RealClock]
+) -> None:
+    """Neither an error nor a restart: it only has no torque any more."""
+    async with bench(name, steady_clock()) as stand:
+        await stand.arm.arm()
+        await stand.send(5.0, 2.0)
+        stand.emulator._switch(stand.emulator._by_id[7], False, stand.plant.now())
+        await stand.until(lambda: stand.error is not None)
+        assert isinstance(stand.error, DeviceFault)
+        assert "servo 7 (joint2) has its torque off" in str(stand.error)
+        await stand.until(lambda: stand.speed() < 0.05)
+
+
 async def test_dynamixels_that_count_turns_are_not_referenced(steady_clock: Callable[[], RealClock]) -> None:
     turning = {"servos": ({"id": 1}, {"id": 7, "mode": 4})}
     async with bench("dynamixel", steady_clock(), turning) as stand:
