@@ -91,7 +91,6 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
         self._due: deque[tuple[int, int, NDArray[np.float64]]] = (
             deque()
         )  # setpoints that are not in force yet
-        self._cycle = 0
         self._sending = False
         self._sent_until_ns = 0  # newest instant of the last trajectory
         self._quiet_until_ns = 0  # until when the controller stops by itself and is told nothing
@@ -354,8 +353,8 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
         if self._sending and self._ahead_ns and now_ns > self._sent_until_ns > 0:
             self._on_overrun(now_ns)
         reference = self._follow(at_ns, at_ns if self._ahead_ns else now_ns)
-        self._cycle += 1
         self._due.append((self._cycle, at_ns, reference))
+        self._cycle += 1
         while self._due and self._due[0][1] <= now_ns:
             number, in_force_ns, setpoint = self._due.popleft()
             self._played.add(number, setpoint.tolist(), in_force_ns)
@@ -382,10 +381,6 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
                 "what blocks this host, or raise ahead_s",
             )
         )
-
-    def _leave_out(self, cycles: int) -> None:
-        super()._leave_out(cycles)
-        self._cycle += cycles
 
     @property
     def _bridged_cycles(self) -> int:

@@ -106,6 +106,7 @@ class FollowingDrives(CycleDriver[D, In, Out], Actuator, Generic[D, In, Out]):
         )
         self._brakes = np.array([a.brake for a in axes], dtype=np.bool_)
         self._follower = SetpointFollower(name, self.axes, self.deceleration)
+        self._cycle = 0  # of the next one, by which setpoints are numbered where axes send rows by themselves
         self._epoch_ns = self.clock.now_ns()
         self._path = PathTime(
             self._period_ns,
@@ -298,6 +299,14 @@ class FollowingDrives(CycleDriver[D, In, Out], Actuator, Generic[D, In, Out]):
             self._raw_velocity[axis] = velocity
         self._heard_ns[axis] = self.clock.now_ns()
         self._reported.add(axis)
+
+    def _leave_out(self, cycles: int) -> None:
+        super()._leave_out(cycles)
+        self._cycle += cycles
+
+    def _skip(self, cycles: int) -> None:
+        super()._skip(cycles)
+        self._cycle += cycles
 
     def _follow(self, due_ns: int, told_ns: int | None = None) -> NDArray[np.float64]:
         """The setpoint due at `due_ns`: position, velocity, acceleration, shape (3 n,).
