@@ -22,10 +22,12 @@ from typing import Any
 import numpy as np
 
 from heft.daq.clock import RealClock
+from heft.daq.config.robot import load_robot
+from heft.daq.config.shipped import CONFIGS
 from heft.daq.priority import ahead_of_others
 from heft.drivers import registry
 from heft.drivers.block import Block
-from heft.drivers.driver import Context
+from heft.drivers.driver import Context, Limits
 from heft.drivers.plant.bench import Bench
 from heft.drivers.plant.faults import Silence
 from heft.drivers.setpoints import Setpoints
@@ -39,7 +41,10 @@ CHUNK = 50
 
 def driver(clock: RealClock, endpoint: dict[str, Any], **options: Any) -> Any:
     chosen = registry.driver_options("ur_rtde").model_validate({"host": "127.0.0.1", **options})
-    arm = registry.create_driver("ur_rtde", "arm", chosen, Context(clock=clock, axes=AXES))
+    joints = load_robot(CONFIGS / "robots/ur10e.yaml").joints.values()
+    limits = Limits(np.array([j.velocity for j in joints]), np.array([j.acceleration for j in joints]))
+    # Without limits it could not make up for time that a busy host takes, which would add up.
+    arm = registry.create_driver("ur_rtde", "arm", chosen, Context(clock=clock, axes=AXES, limits=limits))
     arm.redirect(endpoint)
     return arm
 
