@@ -123,7 +123,8 @@ except ImportError:
     pass
 else:
     # Seven joints at 1 kHz, moved by trajectories.
-    LIVE["ros2"] = Live({"state_hz": 1000.0, "effort": "torque", "watchdog_s": 0.5}, seconds=60.0, lost=0.0)
+    ahead = {"ahead_s": 0.2, "watchdog_s": 0.5}  # as in the emulated rig: for a busy host
+    LIVE["ros2"] = Live({"state_hz": 1000.0, "effort": "torque", **ahead}, seconds=60.0, lost=0.0)
 #: Part of one core that driver and emulator may take together.
 INSIDE = {
     "cia402": CORE,
