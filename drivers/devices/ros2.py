@@ -20,12 +20,12 @@ from heft.drivers.codecs.ros2 import (
     Positions,
     WrenchStamped,
 )
+from heft.drivers.devices.base.publisher_clock import PublisherClock
 from heft.drivers.devices.base.wrench_stream import wrench_stream
 from heft.drivers.devices.bus.following_drives import FollowingDrives
 from heft.drivers.devices.bus.row_assembler import RowAssembler
 from heft.drivers.devices.bus.stamped_rows import StampedRows, StampedStreams
 from heft.drivers.devices.bus.trajectory_window import TrajectoryWindow
-from heft.drivers.devices.ros2_clock import PublisherClock
 from heft.drivers.devices.ros2_options import Ros2AxisOptions, Ros2Options
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DeviceLost, DriverError, OptionError

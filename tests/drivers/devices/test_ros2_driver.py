@@ -23,10 +23,10 @@ from heft.daq.clock import RealClock
 from heft.drivers import registry
 from heft.drivers.block import Block
 from heft.drivers.codecs.ros2 import JointState
+from heft.drivers.devices.base.publisher_clock import PublisherClock
 from heft.drivers.devices.bus.stamped_rows import StampedRows
 from heft.drivers.devices.bus.trajectory_window import TrajectoryWindow
 from heft.drivers.devices.ros2 import Ros2
-from heft.drivers.devices.ros2_clock import PublisherClock
 from heft.drivers.driver import Context, Counters
 from heft.drivers.emulators.ros2 import Ros2 as EmulatedRos2
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DeviceLost
