@@ -40,7 +40,7 @@ from heft.daq.clock import RealClock
 from heft.daq.priority import ahead_of_others
 from heft.drivers import registry
 from heft.drivers.codecs import ati_rdt, bota, cia402
-from heft.drivers.driver import Actuator, Context, Driver
+from heft.drivers.driver import Actuator, Context, Driver, Limits
 from heft.drivers.errors import DriverError
 from heft.drivers.plant.bench import AXES, Bench
 from heft.drivers.plant.faults import Silence
@@ -75,6 +75,8 @@ def _axes(**first: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+#: With them drives make up for time that a busy host takes; without, it adds up.
+LIMITS = Limits(velocity=np.full(len(AXES), 2.0), acceleration=np.full(len(AXES), 10.0))
 LIES = "an emulated arm, which lies where it is put"
 ENCODERS = {"encoders": {"joint1": {"address": 0x54}, "joint2": {"address": 0x58}}}
 LIVE: dict[str, Live] = {
@@ -121,7 +123,8 @@ except ImportError:
     pass
 else:
     # Seven joints at 1 kHz, moved by trajectories.
-    LIVE["ros2"] = Live({"state_hz": 1000.0, "effort": "torque", "watchdog_s": 0.5}, seconds=60.0, lost=0.0)
+    ahead = {"ahead_s": 0.2, "watchdog_s": 0.5}  # as in the emulated rig: for a busy host
+    LIVE["ros2"] = Live({"state_hz": 1000.0, "effort": "torque", **ahead}, seconds=60.0, lost=0.0)
 #: Part of one core that driver and emulator may take together.
 INSIDE = {
     "cia402": CORE,
@@ -140,7 +143,7 @@ INSIDE = {
 def make(kind: str, **options: Any) -> Any:
     model = registry.driver_options(kind)
     return registry.create_driver(
-        kind, "device", model.model_validate(options), Context(RealClock(), axes=AXES)
+        kind, "device", model.model_validate(options), Context(RealClock(), axes=AXES, limits=LIMITS)
     )
 
 

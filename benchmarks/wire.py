@@ -37,6 +37,7 @@ from heft.daq.config.session import load_session
 from heft.daq.config.shipped import CONFIGS
 from heft.daq.motion.plan import make_plan
 from heft.daq.recording import Recording
+from heft.drivers.codecs.dynamixel_models import MODELS
 from heft.identify.data.from_recording import datasets_of
 from heft.identify.information.reduction import reduce
 from heft.identify.result import RelativeError, Result, load
@@ -100,7 +101,7 @@ def drives(
         "rate_hz": rate_hz,
         "servo_hz": emulated["servo_hz"],
         "bandwidth_hz": emulated.get("bandwidth_hz", 8.0),
-        "position_bits": POSITION_BITS[device["kind"]],
+        "position_bits": position_bits(device),
         "velocity_noise": emulated.get("velocity_noise", 0.0),
         "torque_noise": [
             math.hypot(noise / math.sqrt(loops), count / math.sqrt(12.0))
@@ -110,6 +111,14 @@ def drives(
         "current_delay_s": 0.5 / rate_hz,
         "watchdog_s": max(0.1, 10.0 / rate_hz),
     }
+
+
+def position_bits(device: dict[str, Any]) -> float | list[float]:
+    """Counts of a joint's turn, as a power of two: of servos that are not all alike, one by one."""
+    if device["kind"] != "dynamixel":
+        return POSITION_BITS[device["kind"]]
+    axes = device["axes"].values()
+    return [math.log2(MODELS[axis["model"]].turn * abs(axis.get("gear", 1.0))) for axis in axes]
 
 
 def torque_counts(emulated: dict[str, Any], torque_per_ampere: Sequence[float]) -> list[float]:
@@ -140,7 +149,7 @@ def wrench(device: dict[str, Any], emulated: dict[str, Any]) -> dict[str, Any]:
 
 
 #: Two to this are the position counts of a turn: as in the rig; a float's 24 bits over 42 turns; 16 bits over 25 rad.
-POSITION_BITS = {"cia402": 22, "odrive_can": 18, "mit_can": 14, "ros2": 22, "dynamixel": 19, "ur_rtde": 24}
+POSITION_BITS = {"cia402": 22, "odrive_can": 18, "mit_can": 14, "ros2": 22, "ur_rtde": 24}
 LARGEST_TORQUE = {"DM10010": 200.0, "DM8009": 54.0, "DM4340": 28.0, "DM4310": 10.0}
 WRENCH_HZ = {"ati_rdt": 1000.0, "bota_serial": 400.0, "robotiq_ft300": 100.0, "ur_rtde": 500.0}
 

@@ -9,17 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from heft.drivers.errors import HeftError
 from heft.drivers.flange_load import FlangeLoad, LoadHolder
 from heft.identify.bodies.arrays import Array
 from heft.identify.bodies.pseudo_inertia import transform
 from heft.identify.payload.bare_hand.hand import Hand
 from heft.identify.payload.estimation.estimate import PayloadEstimate
 from heft.identify.payload.output.controllers import ur_load
-from heft.identify.payload.pickups.pickup import Pickup
+from heft.identify.payload.pickups.pickup import End, Pickup
 from heft.identify.payload.pickups.signals import MQTT
 
-__all__ = ["LoadApplier", "LoadRules"]
+__all__ = ["LoadApplier", "LoadRules", "LoadTimes"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,20 @@ class LoadRules:
     moved: float = 0.001
 
 
+@dataclass(frozen=True)
+class LoadTimes:
+    """How long is tried [s]. Chosen: a controller that is there answers within a second.
+
+    try_s     one telling, at most
+    retry_s   between two tries to give back what the controller held before
+    leave_s   that leaving waits for what is under way, and for what is to be given back
+    """
+
+    try_s: float = 5.0
+    retry_s: float = 0.5
+    leave_s: float = 10.0
+
+
 class LoadApplier:
     """Tells one controller; use inside `async with`, after the operator has armed the rig.
 
@@ -44,7 +57,8 @@ class LoadApplier:
     tell   hears what was told, restored or refused, as facts and in words; `now_ns`: the host's clock [ns]
 
     A pick-up that only MQTT tells of changes nothing. When the object is let go, dropped or slips, the controller gets
-    back what it held before; one that is still held at the end stays told.
+    back what it held before: this is tried until it holds it, also while leaving, and told where it cannot be done. An
+    object that is still held at the end stays told.
     """
 
     def __init__(
@@ -55,15 +69,20 @@ class LoadApplier:
         tell: Callable[[dict[str, Any], str], None],
         now_ns: Callable[[], int],
         rules: LoadRules | None = None,
+        times: LoadTimes | None = None,
     ) -> None:
         self._holder, self._hand, self._place, self._tell = holder, hand, place, tell
         self._now_ns = now_ns
-        self._rules = rules or LoadRules()
-        self._before: FlangeLoad | None = None  # what the controller held before the first pick-up
-        self._told: FlangeLoad | None = None
+        self._rules, self._times = rules or LoadRules(), times or LoadTimes()
+        self._before: FlangeLoad | None = (
+            None  # held before the first pick-up; None: it still is, for certain
+        )
+        self._told: FlangeLoad | None = None  # what it surely holds of ours
         self._wanted: tuple[Pickup, FlangeLoad | None] | None = None  # None: as before
-        self._refused: set[tuple[int, str]] = set()
+        self._owed: Pickup | None = None  # whose end has to be told yet
+        self._said: set[tuple[int, str]] = set()
         self._ended: set[int] = set()
+        self._leaving = False
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -71,17 +90,32 @@ class LoadApplier:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._leaving = True
+        self._work.set()
+        try:
+            await asyncio.wait({task}, timeout=self._times.leave_s)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            if self._owed is not None and self._before is not None:
+                before = self._before
+                words = (
+                    f"LOAD NOT RESTORED: {self._holder.name} may hold an object that is gone; set "
+                    f"{before.mass:.4f} kg, centre of mass {_millimetres(before)} at its pendant before the arm moves"
+                )
+                self._say("not restored", self._owed, before, words)
 
     def update(self, pickup: Pickup) -> None:
         """There is something new of a pick-up."""
+        if pickup.number in self._ended or pickup.end is End.UNFINISHED:
+            return
         if pickup.end is not None:
-            if pickup.number not in self._ended:
-                self._ended.add(pickup.number)
-                self._want(pickup, None)
+            self._ended.add(pickup.number)
+            self._owed = pickup
+            self._want(pickup, None)
             return
         load = self._acceptable(pickup)
         if load is not None:
@@ -133,19 +167,24 @@ class LoadApplier:
         return None
 
     def _refuse(self, pickup: Pickup, why: str) -> FlangeLoad | None:
-        key = (pickup.number, why.split(":")[0])
-        if key not in self._refused:
-            self._refused.add(key)
+        if self._first(why.split(":")[0], pickup):
             self._say(
                 "refused", pickup, None, f"pick-up {pickup.number} is not told to the controller: {why}"
             )
         return None
 
+    def _first(self, what: str, pickup: Pickup) -> bool:
+        """Whether this is said of a pick-up for the first time."""
+        said = (pickup.number, what)
+        first = said not in self._said
+        self._said.add(said)
+        return first
+
     # -- telling ------------------------------------------------------------------------------------------------------
 
     async def _send(self) -> None:
-        """One at a time, the newest wish only."""
-        while True:
+        """One at a time, the newest wish only; until nothing is wished for and the program is left."""
+        while self._wanted is not None or not self._leaving:
             await self._work.wait()
             self._work.clear()
             wanted, self._wanted = self._wanted, None
@@ -153,28 +192,45 @@ class LoadApplier:
                 continue
             pickup, load = wanted
             try:
-                await (self._restore(pickup) if load is None else self._apply(pickup, load))
-            except HeftError as exc:
-                self._say("failed", pickup, load, f"the controller was not told: {exc}")
+                async with asyncio.timeout(self._times.try_s):
+                    await (self._restore(pickup) if load is None else self._apply(pickup, load))
+            except Exception as exc:  # whatever it is: nobody else would tell, and a restore is tried again
+                self._on_failed(pickup, load, exc)
+                if load is None:
+                    await asyncio.sleep(self._times.retry_s)
+                    self._wanted = self._wanted or wanted
+                    self._work.set()
+
+    def _on_failed(self, pickup: Pickup, load: FlangeLoad | None, exc: Exception) -> None:
+        why = f"no answer within {self._times.try_s:g} s" if type(exc) is TimeoutError else str(exc)
+        if load is not None:
+            self._say("failed", pickup, load, f"the controller was not told: {why}")
+        elif self._first("restore", pickup):
+            words = f"what {self._holder.name} held before is not restored yet, and is tried again: {why}"
+            self._say("failed", pickup, self._before, words)
 
     async def _apply(self, pickup: Pickup, load: FlangeLoad) -> None:
-        if pickup.number in self._ended or (self._told is not None and not self._differs(load, self._told)):
-            return
-        if self._before is None:
-            self._before = await self._holder.load()
-        await self._holder.set_load(load)
-        self._told = load
-        words = f"{load.mass:.4f} kg, centre of mass {', '.join(f'{1e3 * x:.1f}' for x in load.com)} mm"
-        self._say("applied", pickup, load, f"pick-up {pickup.number} told to {self._holder.name}: {words}")
+        if self._told is None or self._differs(load, self._told):
+            if self._before is None:
+                self._before = await self._holder.load()
+            self._told = None  # where it fails, it may hold the one or the other
+            await self._holder.set_load(load)
+            self._told = load
+            words = f"{load.mass:.4f} kg, centre of mass {_millimetres(load)}"
+            self._say(
+                "applied", pickup, load, f"pick-up {pickup.number} told to {self._holder.name}: {words}"
+            )
+        self._owed = None
 
     async def _restore(self, pickup: Pickup) -> None:
-        if self._before is None or self._told is None:
-            return
-        before, self._before, self._told = self._before, None, None
-        await self._holder.set_load(before)
-        self._say(
-            "restored", pickup, before, f"{self._holder.name} holds what it held before: {before.mass:.4f} kg"
-        )
+        before = self._before
+        if before is not None:
+            self._told = None
+            await self._holder.set_load(before)
+            self._before = None
+            words = f"{self._holder.name} holds what it held before: {before.mass:.4f} kg"
+            self._say("restored", pickup, before, words)
+        self._owed = None
 
     def _differs(self, load: FlangeLoad, told: FlangeLoad) -> bool:
         apart = np.linalg.norm(np.subtract(load.com, told.com))
@@ -193,3 +249,7 @@ class LoadApplier:
             "says": words,
         }
         self._tell(facts, words)
+
+
+def _millimetres(load: FlangeLoad) -> str:
+    return f"{', '.join(f'{1e3 * x:.1f}' for x in load.com)} mm"

@@ -1,8 +1,9 @@
 """ROBOTIS Dynamixel servos of the X and P series, protocol 2.0: all axes of an arm on one line.
 
 Every cycle is a sync write of goal positions and a sync read of tick, current, velocity and position (a bulk read where
-the line has both series). In every eighth cycle they are asked for their bus watchdog too: as long as that is what it
-was set to, a servo has neither been stopped by it nor restarted. See docs/devices/dynamixel.md.
+the line has both series). In every eighth cycle they are asked for their bus watchdog too, and half-way between for
+their torque: as long as these are what they were set to, a servo has neither been stopped, nor restarted, nor has it
+switched itself off. See docs/devices/dynamixel.md.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from heft.drivers.codecs.servo_status import Status
 from heft.drivers.devices.bus.can_options import in_order
 from heft.drivers.devices.bus.cycle_assembler import CycleAssembler, Place
 from heft.drivers.devices.bus.servo_client import ServoClient
+from heft.drivers.devices.bus.servo_clock import ServoClock
 from heft.drivers.devices.bus.servo_drives import (
     Request,
     ServoAxisOptions,
@@ -45,7 +47,7 @@ __all__ = ["Dynamixel", "DynamixelAxis", "DynamixelOptions"]
 _WATCHDOG_S = 0.02  # one unit of the bus watchdog
 _WATCHED_FROM = 38  # first firmware of the X series with a bus watchdog
 _FIRED = 255
-_LOOK_EVERY = 8  # cycles between two looks at the state of the servos
+_LOOK_EVERY = 8  # cycles between two looks at the same state of the servos
 _STILL_NS = 3_000_000  # a tick of 1 ms that has not gone on for so long stands still
 _ALERTS = 6  # answers with the alert bit that are waited for the reason
 
@@ -128,6 +130,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
         self._watchdog: list[int | None] = [0] * n
         self._alerts = [0] * n  # answers in a row with the alert bit
         self._tick: list[tuple[int, int]] = [(-1, 0)] * n  # and when it was first heard [ns]
+        self._servo_clock = ServoClock()  # of the first one
         self._number = 0  # of the cycle
         super().__init__(name, options, context, self._axes)
         if not all(axis.facts.watchdog for axis in self._axes):
@@ -182,6 +185,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
     async def _find(self, client: ServoClient) -> Identity:
         self._number = 0
         self._alerts = [0] * len(self._axes)
+        self._servo_clock.reset()
         for axis, number in enumerate(await self._ask_all(client, EepromRegister.MODEL_NUMBER, 2)):
             self._check_model(axis, number)
         firmware = await self._ask_all(client, EepromRegister.FIRMWARE, 1)
@@ -259,7 +263,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             return _TORQUE_BYTES if self._number % 2 else _WATCHDOG_BYTES
         if any(self._alerts):
             return _ERROR_BYTES
-        return None if self._number % _LOOK_EVERY else _WATCHDOG_BYTES
+        return {0: _WATCHDOG_BYTES, _LOOK_EVERY // 2: _TORQUE_BYTES}.get(self._number % _LOOK_EVERY)
 
     def _take(self, axis: int, status: Status, host_ns: int) -> None:
         data = status.data
@@ -280,6 +284,8 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             )
         self._alerts[axis] = self._alerts[axis] + 1 if status.error & codec.ALERT else 0
         tick, effort, velocity, position = _MOTION.unpack(data)
+        if axis == 0 and (asked_ns := self._cycles.sampled_ns) is not None:
+            self._cycles.sampled_late(self._servo_clock.late_ns(tick, asked_ns, host_ns))
         flags = None
         if self._stands(axis, tick, host_ns):
             flags = dict.fromkeys(range(3), Validity.STALE)

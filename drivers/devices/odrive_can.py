@@ -74,7 +74,6 @@ class OdriveCan(CanDrives[OdriveOptions]):
         self._parameters: dict[tuple[int, int], bytes] = {}
         self._watchdog_expired: set[int] = set()  # axes whose watchdog has expired
         self._arming = self._feeding = False
-        self._cycles = 0
         self._currents: set[int] = set()  # axes that have sent Iq
         self._counts: dict[int, int] = {}
         # Axes whose estimates mean something: firmware 0.5 sends zeros until its loop has been closed once.
@@ -222,12 +221,8 @@ class OdriveCan(CanDrives[OdriveOptions]):
         elif self._arming:
             for axis in self._axes:
                 await self._link.send(codec.feed(axis.node))  # its watchdog, until there are setpoints
-        self._played.add(self._cycles, reference.tolist(), self.clock.now_ns())
-        self._cycles += 1
-
-    def _leave_out(self, cycles: int) -> None:
-        super()._leave_out(cycles)
-        self._cycles += cycles
+        self._played.add(self._cycle, reference.tolist(), self.clock.now_ns())
+        self._cycle += 1
 
     async def _command(self, reference: NDArray[np.float64]) -> None:
         n = len(self.axes)

@@ -20,12 +20,12 @@ from heft.drivers.codecs.ros2 import (
     Positions,
     WrenchStamped,
 )
+from heft.drivers.devices.base.publisher_clock import PublisherClock
 from heft.drivers.devices.base.wrench_stream import wrench_stream
 from heft.drivers.devices.bus.following_drives import FollowingDrives
 from heft.drivers.devices.bus.row_assembler import RowAssembler
 from heft.drivers.devices.bus.stamped_rows import StampedRows, StampedStreams
 from heft.drivers.devices.bus.trajectory_window import TrajectoryWindow
-from heft.drivers.devices.ros2_clock import PublisherClock
 from heft.drivers.devices.ros2_options import Ros2AxisOptions, Ros2Options
 from heft.drivers.driver import Context, Identity
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DeviceLost, DriverError, OptionError
@@ -79,16 +79,18 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
         self._publisher_clock = PublisherClock()
         self._sim_ns: int | None = None  # newest simulated time that was told
         super().__init__(name, options, context, each)
-        self._ahead_ns = round(options.ahead_s * 1e9) if options.command == "trajectory" else 0
+        self._ahead_ns = 0
         if options.command == "trajectory":
             self.watchdog_s = options.ahead_s  # then the last message comes to rest
+            self._ahead_ns = round(options.ahead_s * 1e9)
+            # A setpoint carries its instant: until then it is in time, however late its cycle began.
+            self._lateness_ns = max(self._lateness_ns, self._ahead_ns // 2)
         else:
             self.watchdog_s = options.command_timeout_s
         self._window = TrajectoryWindow(2 * self._period_ns + 10_000_000, self.deceleration)
         self._due: deque[tuple[int, int, NDArray[np.float64]]] = (
             deque()
         )  # setpoints that are not in force yet
-        self._cycle = 0
         self._sending = False
         self._sent_until_ns = 0  # newest instant of the last trajectory
         self._quiet_until_ns = 0  # until when the controller stops by itself and is told nothing
@@ -350,9 +352,9 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
         now_ns, at_ns = self.clock.now_ns(), due_ns + self._ahead_ns
         if self._sending and self._ahead_ns and now_ns > self._sent_until_ns > 0:
             self._on_overrun(now_ns)
-        reference = self._follow(at_ns)
-        self._cycle += 1
+        reference = self._follow(at_ns, at_ns if self._ahead_ns else now_ns)
         self._due.append((self._cycle, at_ns, reference))
+        self._cycle += 1
         while self._due and self._due[0][1] <= now_ns:
             number, in_force_ns, setpoint = self._due.popleft()
             self._played.add(number, setpoint.tolist(), in_force_ns)
@@ -379,10 +381,6 @@ class Ros2(FollowingDrives[Ros2Options, DdsMessage, bytes]):
                 "what blocks this host, or raise ahead_s",
             )
         )
-
-    def _leave_out(self, cycles: int) -> None:
-        super()._leave_out(cycles)
-        self._cycle += cycles
 
     @property
     def _bridged_cycles(self) -> int:

@@ -86,7 +86,6 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
         self._answers: list[Package] = []  # to what was asked last
         self._asked: int | None = None
         self._streaming = False
-        self._cycles = 0
         self._version = 0
         self._modes: tuple[float, ...] = (0, 0, 0, 0.0, 0.0, 0)  # as last told, in the order of `_MODES`
         self._program: ProgramLine | None = None
@@ -272,8 +271,8 @@ class UrRtde(FollowingDrives[UrOptions, Chunk, bytes]):
         reference = self._follow(due_ns)
         if self._program is not None:
             await self._feed()
-        self._played.add(self._cycles, reference.tolist(), self.clock.now_ns())
-        self._cycles += 1
+        self._played.add(self._cycle, reference.tolist(), self.clock.now_ns())
+        self._cycle += 1
 
     @property
     def _cycle_hz(self) -> float:

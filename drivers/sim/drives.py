@@ -31,6 +31,8 @@ from heft.drivers.stream import Column, Stream
 
 __all__ = ["DriveOptions", "SimDrives"]
 
+Bits = Annotated[float, Field(ge=8.0, le=30.0)]
+
 _REST_RAD_S = 0.01
 _LOOK_S = 0.005
 
@@ -45,8 +47,8 @@ class DriveOptions(DeviceOptions):
     #: MJCF file of the arm as the servo knows it, such as `heft export` writes; None: the robot's own. Joint offsets
     #: are no part of an MJCF file: those of the robot's file stay.
     feedforward: Path | None = None
-    #: Motor encoder: counts per turn of the joint are two to this.
-    position_bits: Annotated[int, Field(ge=8, le=30)] = 19
+    #: Motor encoder: counts per turn of the joint are two to this; for all, or one by one.
+    position_bits: Bits | tuple[Bits, ...] = 19
     #: Velocity as the drive computes it [rad/s]: noise rms, and value of one count.
     velocity_noise: PerColumn = 0.001
     velocity_resolution: Positive = 0.0001
@@ -260,16 +262,19 @@ class SimDrives(SimDevice, Actuator):
 
     def _motion(self) -> tuple[Stream, Sensor]:
         options, n = self._drive, len(self.axes)
-        scale = 2.0 * np.pi / (1 << options.position_bits)
+        scale = 2.0 * np.pi / 2.0 ** per_column(f"{self.name}.position_bits", options.position_bits, n)
         velocity_noise = per_column(f"{self.name}.velocity_noise", options.velocity_noise, n)
         sensor = Sensor.draw(
             self._rng("motion bias"),
             noise=np.concatenate([np.zeros(n), velocity_noise]),
             bias=np.zeros(2 * n),
             drift=np.zeros(2 * n),
-            resolution=np.repeat([scale, options.velocity_resolution], n),
+            resolution=np.concatenate([scale, np.full(n, options.velocity_resolution)]),
         )
-        positions = (Column(axis, "position", "rad", scale, raw_unit="count") for axis in self.axes)
+        positions = (
+            Column(axis, "position", "rad", count, raw_unit="count")
+            for axis, count in zip(self.axes, scale.tolist(), strict=True)
+        )
         velocities = (
             Column(axis, "velocity", "rad/s", options.velocity_resolution, raw_unit="count")
             for axis in self.axes

@@ -12,6 +12,7 @@ import pytest
 
 from heft.daq.stamps.ticks import Unwrapper
 from heft.drivers.block import Block, Validity
+from heft.drivers.devices.bus.following_drives import FollowingDrives
 from heft.drivers.driver import Actuator, Driver
 from heft.drivers.emulators.wires.can_wire import CanWire
 from heft.drivers.emulators.wires.wire_faults import BusOff, Status, Truncate
@@ -136,6 +137,27 @@ class DriverSuite:
                 assert counters.corrupt > corrupt or fault is not Corrupt or not self.case.checks
                 whole += blocks
         assert_nothing_twice(whole)
+
+    async def test_cycles_that_are_left_out_are_a_gap_in_what_they_would_have_told(self) -> None:
+        """In setpoints always; in measurements where these are asked for, and only then they are counted as lost."""
+        async with self.stand() as bench, bench.driver(**self.case.patient) as driver:
+            if not isinstance(driver, FollowingDrives):
+                pytest.skip("has no cycle of its own")
+            [played] = [stream.name for stream in driver.streams if stream.role is Role.PLAYED]
+            measured = driver.streams[0].name
+            before: dict[str, list[Block]] = {played: [], measured: []}
+            after: dict[str, list[Block]] = {played: [], measured: []}
+            async for block in driver:
+                taken = after if driver.counters.skipped >= 1000 else before
+                if block.stream.name in taken:
+                    taken[block.stream.name].append(block)
+                if taken is before and all(len(blocks) >= 3 for blocks in before.values()):
+                    driver._leave_out(1000)  # no host is so late by itself
+                elif all(len(blocks) >= 30 for blocks in after.values()):  # with those that were told ahead
+                    await driver.stop()
+            gap = {name: int(np.diff(numbers(before[name] + after[name])).max()) - 1 for name in before}
+            assert gap[played] >= 1000
+            assert (gap[measured] >= 1000) == (driver.counters.lost >= 1000)
 
     async def test_what_comes_twice_or_late_is_not_yielded_again(self) -> None:
         async with self.stand() as bench, bench.driver() as driver:

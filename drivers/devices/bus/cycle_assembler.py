@@ -111,6 +111,16 @@ class CycleAssembler(RowAssembler):
         self._number += 1
         return self._running.number
 
+    def sampled_late(self, late_ns: int) -> None:
+        """The axes have sampled so much later than said when the running cycle began [ns]."""
+        if self._running is not None:
+            self._running.sampled_ns += late_ns
+
+    @property
+    def sampled_ns(self) -> int | None:
+        """When the axes have sampled in the running cycle [ns]; None: all has come."""
+        return None if self._running is None else self._running.sampled_ns
+
     def put(
         self, frame: int, values: Sequence[float], host_ns: int, flags: Mapping[int, int] | None = None
     ) -> None:

@@ -213,7 +213,7 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
                 except HeftError:
                     await self.clock.sleep_until(self.clock.now_ns() + RETRY_NS)
                     continue
-                self._assembler.skip((self.clock.now_ns() - lost_ns) // self._period_ns)
+                self._skip((self.clock.now_ns() - lost_ns) // self._period_ns)
                 self.counters.lost += self._assembler.number - lost  # with the two that were under way
                 self._listen()
                 return
@@ -265,9 +265,13 @@ class CycleDriver(DeviceDriver[O], Generic[O, In, Out]):
             number += 1
 
     def _leave_out(self, cycles: int) -> None:
-        """Account for cycles that this host was too late for."""
+        """Account for cycles that this host was too late for: what would have been asked or told in them is a gap."""
         self.counters.skipped += cycles
         self._assembler.leave_out(cycles)
+
+    def _skip(self, cycles: int) -> None:
+        """So many cycles have passed while the line was gone."""
+        self._assembler.skip(cycles)
 
     async def _await_late_answers(self, give_up_ns: int) -> None:
         """Let answers come in that are there already; where none has been missing lately, wait for the last ones."""

@@ -106,6 +106,7 @@ class FollowingDrives(CycleDriver[D, In, Out], Actuator, Generic[D, In, Out]):
         )
         self._brakes = np.array([a.brake for a in axes], dtype=np.bool_)
         self._follower = SetpointFollower(name, self.axes, self.deceleration)
+        self._cycle = 0  # of the next one, by which setpoints are numbered where axes send rows by themselves
         self._epoch_ns = self.clock.now_ns()
         self._path = PathTime(
             self._period_ns,
@@ -299,12 +300,22 @@ class FollowingDrives(CycleDriver[D, In, Out], Actuator, Generic[D, In, Out]):
         self._heard_ns[axis] = self.clock.now_ns()
         self._reported.add(axis)
 
-    def _follow(self, due_ns: int) -> NDArray[np.float64]:
+    def _leave_out(self, cycles: int) -> None:
+        super()._leave_out(cycles)
+        self._cycle += cycles
+
+    def _skip(self, cycles: int) -> None:
+        super()._skip(cycles)
+        self._cycle += cycles
+
+    def _follow(self, due_ns: int, told_ns: int | None = None) -> NDArray[np.float64]:
         """The setpoint due at `due_ns`: position, velocity, acceleration, shape (3 n,).
 
         After this host was late the trajectory is travelled later (`PathTime`), not faster than the axes may move.
+        `told_ns` is when the drives put it in force: now, unless they are told the instant with it.
         """
-        follower, path, told_ns = self._follower, self._path, self.clock.now_ns()
+        follower, path = self._follower, self._path
+        told_ns = self.clock.now_ns() if told_ns is None else told_ns
         if follower.state is MotionState.OFF:
             follower.hold_at(self._measured()[0])
             path.rest(due_ns, told_ns)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +23,10 @@ from heft.daq.clock import RealClock
 from heft.drivers import registry
 from heft.drivers.block import Block
 from heft.drivers.codecs.ros2 import JointState
+from heft.drivers.devices.base.publisher_clock import PublisherClock
 from heft.drivers.devices.bus.stamped_rows import StampedRows
 from heft.drivers.devices.bus.trajectory_window import TrajectoryWindow
 from heft.drivers.devices.ros2 import Ros2
-from heft.drivers.devices.ros2_clock import PublisherClock
 from heft.drivers.driver import Context, Counters
 from heft.drivers.emulators.ros2 import Ros2 as EmulatedRos2
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DeviceLost
@@ -374,6 +374,69 @@ def test_the_publishers_clock_is_that_of_the_fastest_message():
         clock.take(10**18 + i * 1_000_000, i * 1_000_000 + delay_ns)
     assert clock.at(5_000_000_000) == 10**18 + 5_000_000_000 - 200_000
     assert clock.rate == pytest.approx(1.0, abs=0.01)
+
+
+class LateClock:
+    """Each cycle begins later than asked by the next of these times [ns]; after the last, never."""
+
+    def __init__(self, late_ns: Sequence[int]) -> None:
+        self._late_ns, self._now_ns = iter(late_ns), 0
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    async def sleep_until(self, t_ns: int) -> None:
+        late_ns = next(self._late_ns, None)
+        if late_ns is None:
+            raise asyncio.CancelledError
+        self._now_ns = max(self._now_ns, t_ns) + late_ns
+
+
+class HeardLine:
+    """A controller that listens, and what it was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def subscribers(self, topic: str) -> int:
+        return 1
+
+    async def send(self, item: bytes) -> int:
+        self.sent.append(item)
+        return 0
+
+
+@pytest.mark.parametrize("late_ms", [7, 9, 23, 47])
+async def test_a_late_host_tells_the_same_trajectory(late_ms):
+    """Setpoints carry their instants: however late a cycle is told, the arm is there at the same time."""
+    lateness = [late_ms * 1_000_000 if cycle % 10 == 5 else 0 for cycle in range(60)]
+    clock = LateClock(lateness)
+    wanted = registry.driver_options("ros2").model_validate(
+        {"state_hz": 500.0, "effort": "torque", "ahead_s": 0.1}
+    )
+    arm = registry.create_driver("ros2", "arm", wanted, Context(clock, axes=AXES))  # type: ignore[arg-type]
+    assert isinstance(arm, Ros2)
+    arm._link = line = HeardLine()  # type: ignore[assignment]
+    arm._reported, arm._sending = {0, 1}, True
+    arm._publisher_clock.take(0, 0)
+    rows: list[tuple[int, list[float], int]] = []
+    arm._played.add = lambda number, values, host_ns: rows.append((number, values, host_ns))  # type: ignore[method-assign,assignment,misc]
+    speed = np.array([0.5, -0.3])
+    t = np.arange(1, 301) * 0.004
+    times = 200_000_000 + np.rint(t * 1e9).astype(np.int64)
+    arm._follower.arm(np.zeros(2))
+    ramp = t[:, None] * speed
+    await arm.play(Setpoints(0, times, ramp, 0 * ramp + speed, 0 * ramp))
+    with pytest.raises(asyncio.CancelledError):
+        await arm._run_cycle()
+    assert arm.counters.skipped == 0
+    assert len(line.sent) == 60
+    numbers = [number for number, _, _ in rows]
+    assert numbers == list(range(len(rows)))
+    moving = [(values, at_ns) for _, values, at_ns in rows if at_ns >= 204_000_000]
+    assert len(moving) > 20
+    for values, at_ns in moving:
+        np.testing.assert_allclose(values[:2], (at_ns * 1e-9 - 0.2) * speed, atol=1e-9)
 
 
 def test_joints_are_found_by_name_whatever_their_order():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from heft.daq.clock import RealClock
 from heft.drivers import registry
 from heft.drivers.block import Block, Validity
+from heft.drivers.devices.bus.servo_clock import ServoClock
 from heft.drivers.devices.bus.servo_drives import ServoDrives
 from heft.drivers.driver import Context
 from heft.drivers.emulators.base.emulator import Emulator
@@ -298,6 +299,20 @@ async def test_a_fired_watchdog_and_a_restart_are_told(steady_clock: Callable[[]
             assert says in str(stand.error)
 
 
+async def test_a_servo_that_switched_itself_off_is_named(
+    name: str, steady_clock: Callable[[], RealClock]
+) -> None:
+    """Neither an error nor a restart: it only has no torque any more."""
+    async with bench(name, steady_clock()) as stand:
+        await stand.arm.arm()
+        await stand.send(5.0, 2.0)
+        stand.emulator._switch(stand.emulator._by_id[7], False, stand.plant.now())
+        await stand.until(lambda: stand.error is not None)
+        assert isinstance(stand.error, DeviceFault)
+        assert "servo 7 (joint2) has its torque off" in str(stand.error)
+        await stand.until(lambda: stand.speed() < 0.05)
+
+
 async def test_dynamixels_that_count_turns_are_not_referenced(steady_clock: Callable[[], RealClock]) -> None:
     turning = {"servos": ({"id": 1}, {"id": 7, "mode": 4})}
     async with bench("dynamixel", steady_clock(), turning) as stand:
@@ -337,6 +352,46 @@ async def test_a_clock_that_stands_still_flags_its_values(steady_clock: Callable
         await stand.until(lambda: len(stand.blocks["arm.motion"]) > 3)
         stand.inject(Stuck)
         await stand.until(lambda: bool((stand.blocks["arm.motion"][-1].validity == Validity.STALE).all()))
+
+
+def test_a_clock_of_milliseconds_tells_requests_that_were_held_up() -> None:
+    """Asked every 5 ms, through the wrap of its counter; each hundredth request comes 7 ms late to the servo."""
+    clock, begun_ms = ServoClock(), 32_000.3
+    for k in range(1000):
+        asked_ms = 5.0 * k
+        late_ms = 7.0 if k % 100 == 99 else 0.0
+        tick = int(begun_ms + (asked_ms + late_ms) * (1.0 + 2e-5)) % 32_768
+        heard_ns = round((asked_ms + late_ms + 2.0) * 1e6)
+        said_ms = clock.late_ns(tick, round(asked_ms * 1e6), heard_ns) * 1e-6
+        assert abs(said_ms - late_ms) <= 0.6, k
+    restarted = clock.late_ns(17_000, 5_000_000_000, 5_002_000_000)
+    assert restarted == 0, "another clock tells nothing"
+
+
+async def test_rows_are_stamped_with_when_the_servos_sampled(steady_clock: Callable[[], RealClock]) -> None:
+    """Requests that an adapter or a busy host holds up: by this host's clock alone, 20 mrad would be 20 ms off."""
+    async with bench("dynamixel", steady_clock(), {"bandwidth_hz": 20.0}) as stand:
+        served, count = stand.emulator._serve_request, 0
+
+        async def held_up(request: Any, t: float) -> None:
+            nonlocal count
+            count += 1
+            late_s = 0.02 if count % 12 == 0 else 0.0
+            await stand.sleep(late_s)
+            await served(request, t + late_s)
+
+        stand.emulator._serve_request = held_up  # type: ignore[method-assign]
+        await stand.arm.arm()
+        await stand.send(3.0, 1.5)
+        await stand.until(lambda: stand.arm._follower.at_rest)
+        await stand.arm.disarm()
+    rows = [block for block in stand.blocks["arm.motion"] if block.request_ns is not None]
+    times = np.concatenate([block.request_ns for block in rows if block.request_ns is not None])
+    error = stand.si("motion")[:, :2] - stand.plant.joint_positions((times - stand.plant.start_ns) * 1e-9)
+    moved = np.concatenate([block.host_ns for block in rows]) - times
+    assert (moved[20:] >= 0).all()
+    assert (np.diff(times) > 0).all()
+    assert np.abs(error[20:]).max() < 4e-3  # two counts, and a millisecond
 
 
 def test_effort_must_be_what_the_models_tell() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -67,6 +68,13 @@ async def test_played_setpoints_are_the_trajectory_at_the_drives_own_instants(
     before = t < begin - 0.002
     np.testing.assert_allclose(played[before, :7], np.tile(START, (before.sum(), 1)), atol=1e-9)
     np.testing.assert_array_equal(played[before, 7:], 0.0)
+
+
+def test_encoders_of_an_arm_may_differ(arm_bench: Make) -> None:
+    bits = (20.0, 19.0, 19.0, 19.0, 19.0, 12.0, math.log2(1_003_846))
+    motion = arm_bench({"position_bits": bits}).arm.streams[0]
+    counts = [2.0 * math.pi / column.scale for column in motion.columns[:7]]
+    assert counts == pytest.approx([2.0**20, *[2.0**19] * 4, 4096.0, 1_003_846.0])
 
 
 async def test_friction_against_speed_follows_the_law(arm_bench: Make) -> None:
