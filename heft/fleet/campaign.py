@@ -147,7 +147,7 @@ class Campaign:
             return False, ""
         if note["outcome"] == "failed" and (self.retry or not note["final"]):
             return False, ""
-        if job.report and note["outcome"] != "failed" and self.out.read(f"{job.session}/{REPORT}") is None:
+        if job.report and note["outcome"] != "failed" and not self.out.has(f"{job.session}/{REPORT}"):
             return False, ""
         same = note.get("marks") == [source.mark for source in job.sources]
         return same, note.get("digest", "")

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     def link(session: str) -> str | None:
         """The session's page, or its result, as seen from this one."""
         for name in ("report.html", "result.json"):
-            if results.read(f"{session}/{name}") is not None:
+            if results.has(f"{session}/{name}"):
                 here = arguments.out is None
                 return f"{session}/{name}" if here else results.place(f"{session}/{name}")
         return None
