@@ -74,6 +74,9 @@ def test_recordings_in_a_bucket_have_the_results_of_files(
         assert KeptTriangles.decoded(file.read()).source == "night2.mcap"
     assert main(remote) == 0
     assert json.loads(capsys.readouterr().out)["unchanged"] == 2
+    together = [f"{bucket}/arm0/*.triangles.npz", "--group-by", "night", "--out", str(tmp_path / "kept")]
+    assert main(["fleet", "identify", *together, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["identified"] == 2
     assert main(["fleet", "identify", "s3://nowhere/x.mcap", "--out", str(tmp_path / "none")]) == 2
 
 
