@@ -88,7 +88,7 @@ def _tiles(
 
 def _legend() -> str:
     return (
-        '<p class="fine">Dots: what each session found; grey: its 95 % interval with what sessions scatter; orange: '
+        '<p class="fine">Dots: what each session found; grey: 95 % of what sessions scatter about it; orange: '
         "the model with temperature, load and changes; red: since when it has changed.</p>"
     )
 
