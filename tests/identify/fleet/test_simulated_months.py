@@ -109,10 +109,12 @@ def test_the_shortcut_tells_what_whole_sessions_tell(whole: Callable[..., Refere
         np.hypot(changed.std(axis=0), nominal.std(axis=0)),
     )
     known = 4.0 * error / np.sqrt(SESSIONS) + 4.0 * before.std(axis=0) / np.sqrt(60.0)
-    for i, name in enumerate(reference.names):
-        print(
-            f"{name} whole {found[i]:+.5f} shortcut {moved[i]:+.5f} known {known[i]:.5f} ratio {ratios[i]:.2f} stated {reference.std[i] / reference.scatter[i]:.1f}"
-        )
+    assert reference.scatter is not None
+    # The reference's own session with a load has an error, too; and a load of 0.3 kg is not quite 0.6 of one of 0.5 kg.
+    known += np.where(
+        [one in ("mass", "gain") for one in kinds], 3.0 * reference.scatter + 0.05 * np.abs(moved), 0.0
+    )
+    np.testing.assert_array_less(np.abs(found - moved), known)
 
 
 def test_a_year_is_seeded_and_moves_with_temperature(reference: Reference) -> None:
