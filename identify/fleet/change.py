@@ -83,8 +83,13 @@ def thresholds(allowed: Mapping[ChangeKind, float]) -> dict[ChangeKind, float]:
 
 def false_alarms(kind: ChangeKind, z: float) -> float:
     """Of one series in a year of looks, that are as sure as this one."""
+    return float(np.exp(-_rarity(kind, z)))
+
+
+def _rarity(kind: ChangeKind, z: float) -> float:
+    """Logarithm of how many years of looks there are to one false alarm that is as sure."""
     a, b = FALSE_ALARMS[kind]
-    return float(np.exp(a - b * z**2 / 2))
+    return b * z**2 / 2 - a
 
 
 def event_column(kind: ChangeKind, first: int, days: Array) -> Array:
@@ -235,19 +240,19 @@ def _days(length: int, days: Array | None) -> Array:
 def _surest(
     y: Array, known: Array, noise: Noise, least: Mapping[ChangeKind, float], days: Array
 ) -> Change | None:
-    """The change beside the columns that are known that passes its threshold furthest; None where none does.
+    """The change beside the columns that are known that chance brings least often; None where none is sure enough.
 
     Steps are looked for at more places that differ than trends are, so that a step and a trend of one z are not as
-    sure. By how much z^2 is above the threshold's is how much rarer each would be by chance.
+    sure.
     """
-    best, furthest = None, 0.0
+    best, rarest = None, -np.inf
     for kind, (at, size, t) in deviates(y, known, noise, days).items():
         i = int(np.argmax(np.abs(t))) if len(at) else -1
         if i < 0 or t[i] == 0.0:
             continue
         z = normal_deviate(float(t[i]), len(y), known.shape[1] + 1)
-        if (past := z**2 - least[kind] ** 2) >= furthest:
-            furthest = past
+        if abs(z) >= least[kind] and (rarity := _rarity(kind, z)) > rarest:
+            rarest = rarity
             best = Change(kind, int(at[i]), float(size[i]), abs(float(size[i] / t[i])), z)
     return best
 

@@ -57,6 +57,20 @@ def test_a_trend_of_1_percent_a_month_is_told_within_60_sessions(seed: int) -> N
     assert changes[0].first > 100
 
 
+@pytest.mark.parametrize("seed", [5, 33, 66])
+def test_a_trend_is_no_step_that_is_hardly_surer(seed: int) -> None:
+    """Years in which a step has the larger z, of which chance brings more: the trend counts."""
+    y, X = series(seed)
+    y += np.log1p(0.01 * np.maximum(np.arange(200) - 140, 0) / 30)
+    scatter = scatter_of(y, np.full(200, 0.002), X)
+    largest = {
+        kind: np.abs(z).max()
+        for kind, (_, _, z) in deviates(scatter.y, X, scatter.noise(), np.arange(200.0)).items()
+    }
+    assert largest["step"] > largest["trend"]
+    assert [one.kind for one in changes_of(y, np.full(200, 0.002), X)] == ["trend"]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_what_sessions_state_too_much_of_hides_no_trend(seed: int) -> None:
     """Intervals of 5 % that hold a gain that is off every night alike, and nights that differ by 1 %."""
