@@ -57,7 +57,7 @@ class DriftOptions:
              drift, however sure
     """
 
-    rate: float = 0.8
+    rate: float = 0.6
     least: float = 0.01
 
 
