@@ -37,12 +37,12 @@ from heft.daq.recording import Recording
 from heft.fleet.campaign import Campaign, sources_to_jobs
 from heft.fleet.cluster import ClusterOptions, cluster_client
 from heft.fleet.results import FolderResults
-from heft.fleet.sources import find_sources
+from heft.fleet.sources import REDUCED, find_sources
 from heft.fleet.store import read_table
 from heft.identify.fit import identify_recordings
 from heft.identify.fleet.simulated.whole_session import WholeSession
 from heft.identify.fleet.together import TogetherEstimate, fit_kept
-from heft.identify.fleet.triangles import SUFFIX, KeptTriangles
+from heft.identify.fleet.triangles import KeptTriangles
 from heft.identify.result.result import Result
 from heft.identify.robot import Robot
 
@@ -246,7 +246,7 @@ def estimate_again(folder: Path, paths: list[Path], fixed: list[str], rounds: in
         os.link(path, chosen / path.name)
     campaign(str(chosen), folder / "fixed", 2, *fixed)
     paths = sorted(chosen.glob("*.mcap"))
-    kept_files = [path.with_suffix(SUFFIX) for path in paths]
+    kept_files = [path.with_suffix(REDUCED) for path in paths]
 
     def slow(count: int) -> Result:
         opened = [Recording.open(path) for path in paths[:count]]
@@ -344,7 +344,7 @@ def main() -> int:
             equal += single.save(folder / "single.json").read_bytes() == mine
         verdict.line("equal to single runs, to the last bit", f"{equal} of 3", "all", equal == 3)
         estimate_again(folder, paths[: min(TOGETHER, arguments.distinct)], fixed, arguments.rounds, verdict)
-        kept_size = paths[0].with_suffix(SUFFIX).stat().st_size
+        kept_size = paths[0].with_suffix(REDUCED).stat().st_size
         verdict.line("bytes of a recording, its triangles", f"{size / 1e6:.1f} MB, {kept_size / 1e3:.0f} kB")
 
         count, spent_s = drift_seconds(folder / "months", arguments.drift_sessions)

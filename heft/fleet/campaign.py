@@ -21,12 +21,13 @@ from urllib.parse import quote
 from heft import __version__
 from heft.daq.bounded_json import bounded_json
 from heft.daq.errors import BusError
-from heft.fleet.job import Answer, Job, identify_job, look
+from heft.fleet.answer import Answer, Job
+from heft.fleet.job import identify_job, look
+from heft.fleet.kept_job import ESTIMATE
 from heft.fleet.results import Results
-from heft.fleet.sources import Source, write_beside
+from heft.fleet.sources import REDUCED, Source, write_beside
 from heft.fleet.store import write_table
 from heft.identify.fleet.session_facts import SessionFacts
-from heft.identify.fleet.triangles import SUFFIX
 
 __all__ = ["NOTE", "Campaign", "Grouping", "Tally", "group", "notes_of"]
 
@@ -147,7 +148,7 @@ class Campaign:
             return False, ""
         if note["outcome"] == "failed" and (self.retry or not note["final"]):
             return False, ""
-        if job.report and note["outcome"] != "failed" and self.out.read(f"{job.session}/{REPORT}") is None:
+        if job.report and note["outcome"] != "failed" and not self.out.has(f"{job.session}/{REPORT}"):
             return False, ""
         same = note.get("marks") == [source.mark for source in job.sources]
         return same, note.get("digest", "")
@@ -162,14 +163,15 @@ class Campaign:
                 self._write_note(job, {**note, "marks": marks})
             return
         if answer.outcome == "failed":
-            for name in (RESULT, REPORT):
+            for name in (RESULT, REPORT, ESTIMATE):
                 self.out.remove(f"{job.session}/{name}")
             self.out.write(f"{job.session}/{ERROR}", f"{answer.reason}\n".encode())
         else:
             self.out.remove(f"{job.session}/{ERROR}")
-            self.out.write(f"{job.session}/{RESULT}", answer.result)
-            if answer.report:
-                self.out.write(f"{job.session}/{REPORT}", answer.report)
+            files = {RESULT: answer.result, REPORT: answer.report, ESTIMATE: answer.estimate}
+            for name, data in files.items():
+                if data:
+                    self.out.write(f"{job.session}/{name}", data)
         note = {
             "schema": SCHEMA,
             "version": VERSION,
@@ -192,9 +194,9 @@ class Campaign:
     def _keep_triangles(self, job: Job, triangles: Sequence[bytes]) -> Iterator[str]:
         """Beside each recording, or in the session's folder where that may not be written to."""
         for number, (source, data) in enumerate(zip(job.sources, triangles, strict=bool(triangles))):
-            place = write_beside(source, SUFFIX, data) if self.beside else None
+            place = write_beside(source, REDUCED, data) if self.beside else None
             if place is None:
-                place = self.out.write(f"{job.session}/{number}{SUFFIX}", data)
+                place = self.out.write(f"{job.session}/{number}{REDUCED}", data)
             yield place
 
 

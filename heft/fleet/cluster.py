@@ -1,4 +1,4 @@
-"""The engine: Dask's processes on this machine, or any Dask cluster (docs/decisions/0019-fleet-engine.md)."""
+"""The engine: Dask's processes on this machine, or any Dask cluster (docs/decisions/0019-fleets.md)."""
 
 from __future__ import annotations
 

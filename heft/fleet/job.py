@@ -3,74 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from heft.fleet.answer import Answer, Job, most_memory
 from heft.fleet.sources import Source, digest_of, fetched
 
-__all__ = ["Answer", "Job", "identify_job", "look"]
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is asked of a worker.
-
-    session    the session's name, where its results go
-    sources    the recordings of one fit
-    arm        the arm's name, where it is not as the recording says
-    settings   of the identification by key; `method` and `level` as of `identify_recordings`
-    robot      the robot's file as the text of `Robot.to_dict`; None: as the recordings have it
-    known      digest of the recordings that results are there of already; empty: none
-    report     whether to write the page of the session, too
-    """
-
-    session: str
-    sources: tuple[Source, ...]
-    arm: str = ""
-    method: str | None = None
-    level: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    robot: Mapping[str, Any] | None = None
-    known: str = ""
-    report: bool = False
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What became of a job.
-
-    outcome     identified, failed, or unchanged (`Job.known` holds)
-    reason      why it failed
-    result      bytes of result.json, as `heft identify` writes it; `report` of report.html
-    triangles   bytes of each recording's kept triangles
-    rows        of the table, as plain JSON values
-    seconds     that it took; `memory` the most that its process ever held [bytes]
-    """
-
-    session: str
-    outcome: str
-    digest: str = ""
-    reason: str = ""
-    result: bytes = b""
-    report: bytes = b""
-    triangles: tuple[bytes, ...] = ()
-    rows: tuple[dict[str, Any], ...] = ()
-    memory: int = 0
-    process: int = 0
+__all__ = ["identify_job", "look"]
 
 
 def look(source: Source) -> tuple[str, float, str]:
-    """Arm, time [s UTC] and reason of failure of a recording, for grouping."""
+    """Arm, time [s UTC] and reason of failure of a recording or its triangles, for grouping."""
     from heft.daq.recording import Recording
     from heft.drivers.errors import HeftError
     from heft.identify.fleet.session_facts import SessionFacts
+    from heft.identify.fleet.triangles import KeptTriangles
 
     try:
         with fetched(source) as path:
-            facts = SessionFacts.of(Recording.open(path), brief=True)
+            if source.reduced:
+                facts = SessionFacts.of_kept(KeptTriangles.decoded(path.read_bytes(), source.name).facts)
+            else:
+                facts = SessionFacts.of(Recording.open(path), brief=True)
             return facts.arm, facts.utc_s, ""
     except (HeftError, OSError) as exc:
         return "", float("nan"), str(exc)
@@ -82,6 +36,7 @@ def identify_job(job: Job) -> Answer:
     """Identify; whatever goes wrong is this session's alone, and said in its answer."""
     from heft import __version__
     from heft.drivers.errors import HeftError
+    from heft.fleet.kept_job import estimated
     from heft.identify.fleet.table import failed_row
 
     digest = ""
@@ -91,6 +46,8 @@ def identify_job(job: Job) -> Answer:
             digest = "+".join(digest_of(path) for path in paths)
             if digest == job.known:
                 return Answer(job.session, "unchanged", digest)
+            if job.sources[0].reduced:
+                return estimated(job, paths, digest)
             return _identified(job, paths, digest)
     except HeftError as exc:
         reason = str(exc)
@@ -173,13 +130,6 @@ def _identified(job: Job, paths: list[Path], digest: str) -> Answer:
         report=page,
         triangles=tuple(one.encoded() for one in kept),
         rows=tuple(row.to_dict() for row in rows),
-        memory=_most_memory(),
+        memory=most_memory(),
         process=os.getpid(),
     )
-
-
-def _most_memory() -> int:
-    """The most memory that this process has held [bytes]."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -29,6 +29,10 @@ class Results(ABC):
         """A file's bytes; None where there is none."""
 
     @abstractmethod
+    def has(self, name: str) -> bool:
+        """Whether there is such a file; nothing of it is read."""
+
+    @abstractmethod
     def write(self, name: str, data: bytes) -> str:
         """Write a file whole or not at all; its place."""
 
@@ -59,6 +63,9 @@ class FolderResults(Results):
             return (self.folder / name).read_bytes()
         except OSError:
             return None
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
 
     def write(self, name: str, data: bytes) -> str:
         path = self.folder / name
@@ -96,6 +103,14 @@ class StoreResults(Results):
         except Exception as exc:  # every store has errors of its own
             raise self._failed(name, "read", exc) from exc
 
+    def has(self, name: str) -> bool:
+        try:
+            return bool(self._store.info(f"{self._root}/{name}")["type"] == "file")
+        except FileNotFoundError:
+            return False
+        except Exception as exc:  # every store has errors of its own
+            raise self._failed(name, "looked for", exc) from exc
+
     def write(self, name: str, data: bytes) -> str:
         try:
             self._store.pipe_file(f"{self._root}/{name}", data)
@@ -104,7 +119,7 @@ class StoreResults(Results):
         return self.place(name)
 
     def remove(self, name: str) -> None:
-        if self.read(name) is not None:
+        if self.has(name):
             self._store.rm_file(f"{self._root}/{name}")
 
     def find(self, file_name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Recordings of a fleet: on this machine's disks, or in an object store through fsspec."""
+"""Recordings of a fleet, or triangles that were kept of them: on this machine's disks, or in an object store."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from heft.daq.whole_file import write_whole
 __all__ = ["Source", "digest_of", "fetched", "find_sources", "needs", "write_beside"]
 
 ENDING = ".mcap"
+#: What the file of a recording's triangles is called beside it (`heft.identify.fleet.triangles`).
+REDUCED = ".triangles.npz"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One recording.
+    """One recording, or its triangles.
 
     place     its path, or its address in an object store (`s3://bucket/key`)
     session   its name in the fleet: the path below what all recordings have in common, without its ending
@@ -39,6 +41,11 @@ class Source:
     def remote(self) -> bool:
         """Whether it is in an object store."""
         return "://" in self.place
+
+    @property
+    def reduced(self) -> bool:
+        """Whether it is the triangles of a recording."""
+        return self.place.endswith(REDUCED)
 
     @property
     def name(self) -> str:
@@ -68,7 +75,11 @@ def find_sources(patterns: Sequence[str]) -> list[Source]:
     sources = []
     for place, one in zip(places, plain, strict=True):
         session = os.path.relpath(one, root) if root else one.lstrip("/")
-        sources.append(Source(place, session.removesuffix(ENDING), found[place]))
+        sources.append(Source(place, session.removesuffix(ENDING).removesuffix(REDUCED), found[place]))
+    if len({source.reduced for source in sources}) > 1:
+        raise ConfigError(
+            f"both recordings (*{ENDING}) and triangles (*{REDUCED}) are named; an estimate is of the one or the other"
+        )
     return sources
 
 
@@ -102,7 +113,7 @@ def _remote(pattern: str) -> dict[str, str]:
     """Places and marks of files in an object store."""
     store, inside = file_system(pattern)
     protocol = pattern.partition("://")[0]
-    if not inside.endswith(ENDING) and "*" not in inside:
+    if not inside.endswith((ENDING, REDUCED)) and "*" not in inside:
         inside = f"{inside.rstrip('/')}/**/*{ENDING}"
     try:
         listed: dict[str, dict[str, Any]] = store.glob(inside, detail=True)

@@ -126,7 +126,7 @@ def _surest(changes: Sequence[Moved], pattern: str, kind: str = "*") -> Moved | 
 
 def _mass(changes: Sequence[Moved]) -> Moved | None:
     """The step of what is on the flange: the hand's where a wrist sensor knows it, else of a link."""
-    return _surest(changes, "hand.mass", "step") or _surest(changes, "link*.mass", "step")
+    return _surest(changes, "hand.mass", "step") or _surest(changes, "*.mass", "step")
 
 
 def _came_back(mass: Moved, history: Sequence[Moved]) -> bool:

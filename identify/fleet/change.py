@@ -29,10 +29,10 @@ __all__ = [
     "ChangeKind",
     "deviates",
     "event_column",
+    "false_alarms",
     "find_changes",
     "normal_deviate",
     "smallest_told",
-    "sureness",
     "thresholds",
 ]
 
@@ -70,19 +70,26 @@ class Change:
     z: float
 
 
-def thresholds(quantities: int, rate: float = 0.5) -> dict[ChangeKind, float]:
-    """|z| above which a change is told: `rate` false alarms per arm and year, over so many quantities, are expected.
+def thresholds(allowed: Mapping[ChangeKind, float]) -> dict[ChangeKind, float]:
+    """|z| above which a change of one series is told: false alarms of each kind that it may give in a year of looks.
 
-    Steps and trends share the rate evenly; trends since neighbouring sessions resemble each other, and need less.
+    Trends since neighbouring sessions resemble each other, and need less than steps.
     """
-    wanted = np.log(rate / 2.0 / max(quantities, 1))
-    return {kind: float(np.sqrt(max(2.0 * (a - wanted) / b, 1.0))) for kind, (a, b) in FALSE_ALARMS.items()}
+    return {
+        kind: float(np.sqrt(max(2.0 * (a - np.log(allowed[kind])) / b, 1.0)))
+        for kind, (a, b) in FALSE_ALARMS.items()
+    }
 
 
-def sureness(kind: ChangeKind, z: float, quantities: int) -> float:
-    """Probability that no series of so many looks like this by chance in a year."""
+def false_alarms(kind: ChangeKind, z: float) -> float:
+    """Of one series in a year of looks, that are as sure as this one."""
+    return float(np.exp(-_rarity(kind, z)))
+
+
+def _rarity(kind: ChangeKind, z: float) -> float:
+    """Logarithm of how many years of looks there are to one false alarm that is as sure."""
     a, b = FALSE_ALARMS[kind]
-    return float(np.exp(-quantities * np.exp(a - b * z**2 / 2)))
+    return b * z**2 / 2 - a
 
 
 def event_column(kind: ChangeKind, first: int, days: Array) -> Array:
@@ -233,15 +240,20 @@ def _days(length: int, days: Array | None) -> Array:
 def _surest(
     y: Array, known: Array, noise: Noise, least: Mapping[ChangeKind, float], days: Array
 ) -> Change | None:
-    """The surest change beside the columns that are known; None where none is above its threshold."""
-    best, largest = None, 0.0
+    """The change beside the columns that are known that chance brings least often; None where none is sure enough.
+
+    Steps are looked for at more places that differ than trends are, so that a step and a trend of one z are not as
+    sure.
+    """
+    best, rarest = None, -np.inf
     for kind, (at, size, t) in deviates(y, known, noise, days).items():
         i = int(np.argmax(np.abs(t))) if len(at) else -1
-        if i >= 0 and abs(t[i]) > largest:
-            z = normal_deviate(float(t[i]), len(y), known.shape[1] + 1)
-            if abs(z) >= least[kind]:
-                largest = abs(float(t[i]))
-                best = Change(kind, int(at[i]), float(size[i]), abs(float(size[i] / t[i])), z)
+        if i < 0 or t[i] == 0.0:
+            continue
+        z = normal_deviate(float(t[i]), len(y), known.shape[1] + 1)
+        if abs(z) >= least[kind] and (rarity := _rarity(kind, z)) > rarest:
+            rarest = rarity
+            best = Change(kind, int(at[i]), float(size[i]), abs(float(size[i] / t[i])), z)
     return best
 
 

@@ -16,22 +16,34 @@ from heft.identify.fleet.change import (
     Change,
     ChangeKind,
     event_column,
+    false_alarms,
     find_changes,
     smallest_told,
-    sureness,
     thresholds,
 )
 from heft.identify.fleet.noise import Noise, Scatter, scatter_of
-from heft.identify.fleet.series import DAY_US, Series
+from heft.identify.fleet.series import DAY_US, FRICTION, Series
 from heft.identify.fleet.shared import with_shared
 
-__all__ = ["DriftEvent", "DriftOptions", "Drifted", "SeriesReport", "find_drift", "short_series"]
+__all__ = [
+    "DriftEvent",
+    "DriftOptions",
+    "Drifted",
+    "SeriesReport",
+    "allowances",
+    "find_drift",
+    "short_series",
+]
 
 #: Steps of one arm that are no further apart are one event [days]; of one place of it, a few days more count as the
 #: same, and trends begin less sharply.
 AT_ONCE, APART, TREND_APART = 1.5, 5, 45
 #: Other series of the same quantity and robot say of wander as much as so many, however many they are.
 ALIKE = 10.0
+#: How the false alarms that an arm may give in a year are shared out: to steps, to trends of friction, and to other
+#: trends; each share evenly to the series it is for. Steps that matter stand far out of the scatter within days, and
+#: need little; a trend is told the sooner the more it is allowed, and what wears shows in friction.
+STEPS, WEAR, TRENDS = 0.3, 0.5, 0.2
 #: Sessions within which a step and a trend are to be told, and days of a month.
 STEP_SESSIONS, TREND_SESSIONS, MONTH = 5, 60, 30
 
@@ -45,7 +57,7 @@ class DriftOptions:
              drift, however sure
     """
 
-    rate: float = 0.5
+    rate: float = 0.6
     least: float = 0.01
 
 
@@ -54,7 +66,7 @@ class Drifted:
     """One quantity that has changed.
 
     size    of a step, or of a trend in 30 days, in the series' own scale (logarithm or unit); `now` all of it up to now
-    sure    probability that a series without a change never looks like this in a year, all quantities together
+    sure    probability that of an arm without a change no series looks like this in a year, each by its own threshold
     """
 
     parameter: str
@@ -139,6 +151,7 @@ class DriftEvent:
 class SeriesReport:
     """One series as it was looked at.
 
+    allowed      false alarms that it may give in a year, of each kind
     changes      that were found
     noise        that they were held against
     level        what the model has for each session, in the quantity's unit, shape (T,)
@@ -147,6 +160,7 @@ class SeriesReport:
     """
 
     series: Series
+    allowed: Mapping[ChangeKind, float]
     changes: tuple[Change, ...]
     noise: Noise
     level: Array
@@ -170,16 +184,26 @@ def find_drift(
     events: list[DriftEvent] = []
     reports: list[SeriesReport] = []
     for (robot, arm), own in arms.items():
-        least = thresholds(len(own), options.rate)
+        allowed = allowances([seen.series for seen in own], options.rate)
         looked = []
-        for seen in own:
+        for seen, alarms in zip(own, allowed, strict=True):
             others = len(alike[seen.like]) - 1
             said = (sums[seen.like] - seen.scatter.misfit) * min(1.0, ALIKE / max(others, 1))
-            looked.append(_look(seen, said, least))
+            looked.append(_look(seen, said, alarms))
         reports += looked
         events += _events(robot, arm, looked, options)
     events.sort(key=lambda event: -abs(event.main.z))
     return events, reports
+
+
+def allowances(series: Sequence[Series], rate: float) -> list[dict[ChangeKind, float]]:
+    """False alarms that each series of an arm may give in a year, of each kind; `rate` in all."""
+    wearing = [one.parameter.endswith(FRICTION) for one in series]
+    of = {True: sum(wearing), False: len(wearing) - sum(wearing)}
+    parts = {True: WEAR if of[False] else WEAR + TRENDS, False: TRENDS if of[True] else WEAR + TRENDS}
+    return [
+        {"step": rate * STEPS / len(wearing), "trend": rate * parts[wears] / of[wears]} for wears in wearing
+    ]
 
 
 @dataclass(frozen=True)
@@ -201,14 +225,15 @@ class _Scattered:
         return self.series.robot, self.series.kind.pattern
 
 
-def _look(seen: _Scattered, others: Array, least: Mapping[ChangeKind, float]) -> SeriesReport:
+def _look(seen: _Scattered, others: Array, allowed: Mapping[ChangeKind, float]) -> SeriesReport:
     """A series with its changes and its model."""
-    one, columns = seen.series, seen.columns
+    one, columns, least = seen.series, seen.columns, thresholds(allowed)
     changes, noise = find_changes(seen.scatter, columns, least, one.days, others)
     level = _level(one.scaled[0], columns, changes, noise, one.days)
     step = smallest_told(columns, noise, "step", STEP_SESSIONS, least, one.days)
     trend = smallest_told(columns, noise, "trend", TREND_SESSIONS, least, one.days) * MONTH
-    return SeriesReport(one, tuple(changes), noise, np.exp(level) if one.kind.log else level, step, trend)
+    level = np.exp(level) if one.kind.log else level
+    return SeriesReport(one, allowed, tuple(changes), noise, level, step, trend)
 
 
 def _level(y: Array, columns: Array, changes: Sequence[Change], noise: Noise, days: Array) -> Array:
@@ -227,7 +252,7 @@ def _events(
         one
         for report in looked
         for change in report.changes
-        if (one := _drifted(report, change, len(looked), options)) is not None
+        if (one := _drifted(report, change, options)) is not None
     ]
     drifted.sort(key=lambda one: -abs(one.z))
     groups: list[list[Drifted]] = []
@@ -251,7 +276,7 @@ def _together(one: Drifted, other: Drifted) -> bool:
     return place_of(one.parameter) == place_of(other.parameter) and days <= (APART if steps else TREND_APART)
 
 
-def _drifted(report: SeriesReport, change: Change, quantities: int, options: DriftOptions) -> Drifted | None:
+def _drifted(report: SeriesReport, change: Change, options: DriftOptions) -> Drifted | None:
     """A change as it is told; None where it is too small to matter."""
     series = report.series
     trend = change.kind == "trend"
@@ -271,7 +296,7 @@ def _drifted(report: SeriesReport, change: Change, quantities: int, options: Dri
         std=change.std * factor,
         now=now,
         z=change.z,
-        sure=sureness(change.kind, change.z, quantities),
+        sure=float(np.exp(-options.rate * false_alarms(change.kind, change.z) / report.allowed[change.kind])),
     )
 
 

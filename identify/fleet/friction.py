@@ -6,6 +6,7 @@ too little. Their sum at a speed that the joint is moved at hardly depends on ho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from heft.identify.certainty.interval import Interval
 from heft.identify.result import Result
 from heft.identify.robot import Robot
 
-__all__ = ["friction_intervals", "friction_rows"]
+__all__ = ["friction_intervals", "friction_of", "friction_rows"]
 
 #: The speed that friction is told at, over the joint's limit; and where there is no limit [rad/s, m/s].
 SPEED_SHARE, SPEED = 0.25, 0.5
@@ -45,18 +46,30 @@ def friction_rows(robot: Robot) -> Array:
 
 
 def friction_intervals(result: Result) -> dict[str, Interval]:
-    """`JOINT.friction` [N m, N] of every joint whose friction the data determine."""
-    places = {name: i for i, name in enumerate(result.base.names)}
-    names, found = result.layout.names, {}
-    for joint, row in zip(result.robot.joints, friction_rows(result.robot), strict=True):
+    """`friction_of` a session that was identified."""
+    base = result.base
+    return friction_of(result.robot, result.parameters.values, base.names, base.covariance, base.degrees)
+
+
+def friction_of(
+    robot: Robot, parameters: Array, base: Sequence[str], covariance: Array, degrees: float = np.inf
+) -> dict[str, Interval]:
+    """`JOINT.friction` [N m, N] of every joint whose friction the data determine.
+
+    parameters   all of the robot (p,)
+    base         names of the base parameters; their `covariance` (b, b), known with so many `degrees` of freedom
+    """
+    places = {name: i for i, name in enumerate(base)}
+    names, found = robot.parameter_names, {}
+    for joint, row in zip(robot.joints, friction_rows(robot), strict=True):
         used = np.flatnonzero(row)
         if not len(used) or any(names[i] not in places for i in used):
             continue
         at = [places[names[i]] for i in used]
-        square = float(row[used] @ result.base.covariance[np.ix_(at, at)] @ row[used])
+        square = float(row[used] @ covariance[np.ix_(at, at)] @ row[used])
         if np.isfinite(square):
-            value = float(row @ result.parameters.values)
+            value = float(row @ parameters)
             found[f"{joint}.friction"] = Interval.of(
-                value, float(np.sqrt(max(square, 0.0))), result.base.degrees, "N m", positive=value > 0
+                value, float(np.sqrt(max(square, 0.0))), degrees, "N m", positive=value > 0
             )
     return found

@@ -47,7 +47,8 @@ class Noise:
     """Of one series.
 
     tau    scatter of sessions beyond their intervals
-    std    of each session (T,)
+    std    of each session (T,); less than it states where sessions scatter less: a prior or a drive's gain is off in
+           all of them alike
     phi    correlation of the wander from session to session, and `share` of the variance that wanders
     """
 
@@ -128,9 +129,12 @@ class Scatter:
         best = int(np.argmin(misfit))
         if misfit[0] - misfit[best] < BETTER:
             best = 0
-        square = float(self.square[best])
-        tau = float(np.sqrt(max(square - float(np.median(self.std**2)), 0.0)))
-        each = np.sqrt(self.std**2 + tau**2) if tau > 0 else np.maximum(self.std, 1e-3 * np.sqrt(square))
+        square, stated = float(self.square[best]), float(np.median(self.std**2))
+        tau = float(np.sqrt(max(square - stated, 0.0)))
+        if tau > 0:
+            each = np.sqrt(self.std**2 + tau**2)
+        else:  # what sessions state holds what they have in common, which no difference of them shows
+            each = np.maximum(self.std * np.sqrt(square / max(stated, 1e-300)), 1e-3 * np.sqrt(square))
         phis, shares, _ = _models(MEANS)
         return Noise(tau, each, float(phis[best]), float(shares[best]))
 

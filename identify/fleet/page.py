@@ -88,7 +88,7 @@ def _tiles(
 
 def _legend() -> str:
     return (
-        '<p class="fine">Dots: what each session found; grey: its 95 % interval with what sessions scatter; orange: '
+        '<p class="fine">Dots: what each session found; grey: 95 % of what sessions scatter about it; orange: '
         "the model with temperature, load and changes; red: since when it has changed.</p>"
     )
 
@@ -144,8 +144,9 @@ def _panel(report: SeriesReport, changed: set[str]) -> str:
     low, high = (np.exp(y - half), np.exp(y + half)) if series.kind.log else (y - half, y + half)
     time = series.time.astype(np.float64)
     t, value, bottom, top, level = _thinned(time, series.value, low, high, report.level)
-    span, size = max(t[-1] - t[0], 1.0), max(float(top.max() - bottom.min()), 1e-300)
-    x = 4 + (WIDTH - 8) * (t - t[0]) / span
+    began, span = time[0], max(float(time[-1] - time[0]), 1.0)
+    size = max(float(top.max() - bottom.min()), 1e-300)
+    x = 4 + (WIDTH - 8) * (t - began) / span
 
     def place(one: Array) -> Array:
         return 4 + (HEIGHT - 8) * (float(top.max()) - one) / size
@@ -158,7 +159,7 @@ def _panel(report: SeriesReport, changed: set[str]) -> str:
     fitted = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, place(level), strict=True))
     since = "".join(
         f'<line class="since" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{HEIGHT:g}"/>'
-        for at in (4 + (WIDTH - 8) * (time[one.first] - t[0]) / span for one in report.changes)
+        for at in (4 + (WIDTH - 8) * (time[one.first] - began) / span for one in report.changes)
     )
     marked = " changed" if series.parameter in changed else ""
     unit = f" {series.unit}" if series.unit else ""
@@ -168,7 +169,7 @@ def _panel(report: SeriesReport, changed: set[str]) -> str:
         f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{text(series.parameter)} over time">'
         f'<polygon class="band" points="{band}"/><path class="dots" d="{dots}"/>'
         f'<path class="fitted" d="{fitted}"/>{since}</svg>'
-        f'<div class="ends"><span>{_day(t[0])}</span><span>{_day(t[-1])}</span></div></figure>'
+        f'<div class="ends"><span>{_day(began)}</span><span>{_day(time[-1])}</span></div></figure>'
     )
 
 

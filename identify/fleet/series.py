@@ -40,7 +40,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("*.offset", False, ("temperature", "load")),
     Kind("*.gain", True, ("temperature",)),
     Kind("hand.mass", True, ("load",)),
-    Kind("link*.mass", True, ("load",)),
+    Kind("*.mass", True, ("load",)),
     Kind("*.tracking_error", True, ("temperature", "load")),
     Kind("*.torque_error", True, ("temperature", "load")),
     Kind("torque_error", True, ("temperature", "load")),

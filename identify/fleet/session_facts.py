@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import yaml
@@ -57,6 +58,15 @@ class SessionFacts:
                 losses[stream.stream] = (lost / stream.expected, float(np.sqrt(lost + 1.0)) / stream.expected)
         skews = {clock.device: clock.skew_ppm for clock in account.clocks}
         return cls(arm, utc_s, losses, skews, _tracking(recording))
+
+    @classmethod
+    def of_kept(cls, facts: Mapping[str, Any]) -> SessionFacts:
+        """Arm and time as they were written beside kept triangles (`heft.identify.fleet.triangles`)."""
+        arm, utc_s = facts.get("arm"), facts.get("utc_s")
+        return cls(
+            arm if isinstance(arm, str) else "",
+            float(utc_s) if isinstance(utc_s, float | int) and abs(utc_s) < MOST_S else float("nan"),
+        )
 
     @property
     def night(self) -> str:

@@ -41,7 +41,7 @@ class Row:
     parameter     `joint3.friction`, `link7.mass`, `hand.mass`, `loss.arm.motion`, ...
     value, std, low, high   in `unit`; 95 % interval
     prior_dominated   the data hardly narrow what was known before
-    verdict       of the session: good, care, unfit, or failed
+    verdict       of the session: good, care, unfit, failed, or unjudged (an estimate from triangles)
     reason        why it failed
     software      version of Heft
     temperature   of the joint, or the mean of all [K]

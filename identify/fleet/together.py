@@ -30,6 +30,7 @@ from heft.identify.estimation.prior import PriorLike
 from heft.identify.estimation.prior_widening import prior_widening
 from heft.identify.estimation.problem import Bounds, Problem
 from heft.identify.fit import one_thread
+from heft.identify.fleet.friction import friction_of
 from heft.identify.fleet.triangles import KeptTriangles, distinct_sources
 from heft.identify.information.reduction import Information
 from heft.identify.information.triangle import triangle
@@ -37,6 +38,7 @@ from heft.identify.result.relative_error import RelativeError
 
 __all__ = ["SessionTerms", "TogetherEstimate", "fit_kept"]
 
+SCHEMA, VERSION = "heft.Estimate", 1
 #: Up to so many sessions have their delays estimated together; more keep those of their own fits, which differ by no
 #: more than their intervals, and save a factorisation with two columns for every session.
 JOINT_DELAYS = 12
@@ -58,15 +60,18 @@ class TogetherEstimate:
     """Parameters of several sessions together.
 
     estimate     the answer, as an estimator gives it
+    base         names of the base parameters
     covariance   of the base parameters, shape (n_base, n_base): residuals count for as much less as they resemble their
                  neighbours, and with ten sessions or more for what sessions scatter
-    intervals    95 % intervals of the joint terms that are base parameters of their own, by name
+    intervals    95 % intervals of the joint terms that are base parameters of their own, by name; and of each joint's
+                 friction at one speed (`friction_of`)
     sessions     what each has of its own
     error        of torque, on all the data
     """
 
     estimate: Estimate
     layout: Layout
+    base: tuple[str, ...]
     covariance: Array
     intervals: dict[str, Interval]
     sessions: tuple[SessionTerms, ...]
@@ -81,11 +86,20 @@ class TogetherEstimate:
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {
+            "schema": SCHEMA,
+            "version": VERSION,
             "method": self.estimate.method,
             "rows": self.rows,
             "rank": self.estimate.rank,
             "relative_error": self.error.total,
             "parameters": self.parameters,
+            "base": {
+                "names": list(self.base),
+                "values": self.estimate.base.tolist(),
+                "std": [
+                    one if np.isfinite(one) else None for one in np.sqrt(np.diag(self.covariance)).tolist()
+                ],
+            },
             "intervals": {name: one.to_dict() for name, one in self.intervals.items()},
             "sessions": [
                 {"source": one.source, "offsets": one.offsets, "delay_s": one.delay_s}
@@ -104,17 +118,22 @@ def fit_kept(
     *,
     bounds: Bounds | None = None,
     common: Sequence[str] = (),
+    delay_s: float | None = None,
     inflation: float | None = None,
 ) -> TogetherEstimate:
-    """Identify from kept triangles; arguments as of `heft.identify.fit.fit`.
+    """Identify from kept triangles; arguments as of `heft.identify.fit.fit`, and of its `Signals`.
 
-    inflation   variance of what rows tell over that of independent ones; None: as the sessions' own fits found it
+    inflation   variance of what rows tell over that of independent ones; None: the median of what the sessions' own
+                fits found, one of which may have been a bad one
     """
     _check_alike(kept)
     method = Method(method) if isinstance(method, str) else method
     robot, processing = kept[0].robot, kept[0].processing
     own = len(kept) > 1 and "offsets" not in common
-    parts = [one.information for one in kept]
+    delays = np.array([one.delay_s if delay_s is None else delay_s for one in kept])
+    parts = [
+        one.information.aligned(float(delay) - one.delay_s) for one, delay in zip(kept, delays, strict=True)
+    ]
     if own:
         parts = _with_own_offsets(parts, [_offset(robot.parameter_names, joint) for joint in robot.joints])
 
@@ -124,13 +143,11 @@ def fit_kept(
         )
 
     problem = problem_of(_summed(parts))
-    delays = np.array([one.delay_s for one in kept])
-    if 1 < len(kept) <= JOINT_DELAYS and "delay" not in common:
+    if delay_s is None and 1 < len(kept) <= JOINT_DELAYS and "delay" not in common:
         parts, problem, steps = _aligned(problem, parts, REACH / processing.cutoff_hz)
         delays = delays + steps
-    rows = np.array([one.information.rows.sum() for one in kept], dtype=np.float64)
     if inflation is None:
-        inflation = float(rows @ np.array([one.inflation for one in kept]) / max(rows.sum(), 1.0))
+        inflation = float(np.median([one.inflation for one in kept]))
     problem = problem.updated(reweight=None, inflation=inflation)
     problem = problem.widened(prior_widening(problem).factor)
     answer = estimate(problem, method.name, **method.options)
@@ -138,11 +155,13 @@ def fit_kept(
     return TogetherEstimate(
         answer,
         problem.layout,
+        problem.base.names,
         covariance,
-        _intervals(problem, answer, covariance),
+        _intervals(problem, answer, covariance)
+        | friction_of(robot, answer.parameters, problem.base.names, covariance),
         _terms(kept, answer.parameters, delays, own),
         RelativeError.of(problem.information, answer.parameters, robot.tree.prismatic),
-        int(rows.sum()),
+        int(sum(one.information.rows.sum() for one in kept)),
     )
 
 

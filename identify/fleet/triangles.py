@@ -28,11 +28,9 @@ from heft.identify.estimation.alignment import Alignment
 from heft.identify.information.reduction import Information, Reduction
 from heft.identify.robot import Robot
 
-__all__ = ["SUFFIX", "KeptTriangles", "distinct_sources", "kept_of"]
+__all__ = ["KeptTriangles", "distinct_sources", "kept_of"]
 
 SCHEMA, VERSION = "heft.Triangles", 1
-#: What the file of a recording's triangles is called beside it.
-SUFFIX = ".triangles.npz"
 MOST_BYTES = 64 * 1024 * 1024
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -209,3 +210,22 @@ def start(bench: Bench) -> Iterator[Callable[..., Process]]:
 def _read(path: str) -> dict[str, Any]:
     data: dict[str, Any] = yaml.safe_load((CONFIGS / path).read_text(encoding="utf-8"))
     return data
+
+
+@pytest.fixture(scope="session")
+def visit(missing: Callable[[str], NoReturn]) -> Callable[..., tuple[str, list[str]]]:
+    """A headless Chromium that opens a page: what it prints (the page as it has become), and its console's lines."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser = next((found for name in names if (found := shutil.which(name))), None)
+    if browser is None:
+        missing("no Chromium to open pages with: apt-get install chromium")
+
+    def opened(page: Path, home: Path, *options: str) -> tuple[str, list[str]]:
+        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+        command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        command += [f"--user-data-dir={home}", "--enable-logging=stderr", "--virtual-time-budget=10000"]
+        done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+    return opened

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -19,6 +17,8 @@ from heft.exit_codes import ExitCode
 from heft.identify.data import from_recording
 from heft.identify.result.report import Evidence
 from heft.main import main
+
+Visit = Callable[..., tuple[str, list[str]]]
 
 pytestmark = pytest.mark.xdist_group("report")  # the tests share recordings; make them once
 
@@ -81,27 +81,9 @@ def folder(new_bench: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture(scope="module")
-def browser(missing: Callable[[str], NoReturn]) -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        missing("no Chromium to open the report with: apt-get install chromium")
-    return found
-
-
-def visit(browser: str, page: Path, home: Path, *options: str) -> tuple[str, list[str]]:
-    """What the browser prints (the page as it has become), and the lines of its console."""
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    command += [f"--user-data-dir={home}", "--enable-logging=stderr", "--virtual-time-budget=10000"]
-    done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-
 @pytest.fixture(scope="module", params=[1100, 390], ids=["screen", "phone"])
 def seen(
-    request: Any, browser: str, folder: Path, tmp_path_factory: pytest.TempPathFactory
+    request: Any, visit: Visit, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """What a visitor saw, on a wide window and on a narrow one."""
     home = tmp_path_factory.mktemp("browser")
@@ -110,7 +92,7 @@ def seen(
         (folder / "report.html").read_text(encoding="utf-8").replace("</body>", f"{VISIT}</body>")
     )
     size = f"--window-size={request.param},900"
-    text, console = visit(browser, page, home / "profile", size, "--dump-dom")
+    text, console = visit(page, home / "profile", size, "--dump-dom")
     found = re.search(r'<pre id="seen">(.*?)</pre>', text)
     assert found is not None, console
     return {**json.loads(found[1].replace("&gt;", ">")), "console": console}
@@ -157,10 +139,9 @@ def test_the_arm_turns(seen: dict[str, Any]) -> None:
         assert float(one) == pytest.approx(float(other), abs=0.11)
 
 
-def test_it_prints(browser: str, folder: Path, tmp_path: Path) -> None:
+def test_it_prints(visit: Visit, folder: Path, tmp_path: Path) -> None:
     paper = tmp_path / "report.pdf"
     visit(
-        browser,
         folder / "report.html",
         tmp_path / "profile",
         f"--print-to-pdf={paper}",

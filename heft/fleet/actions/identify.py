@@ -16,10 +16,11 @@ from typing import get_args
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from heft.daq.errors import ConfigError
 from heft.exit_codes import ExitCode
+from heft.fleet.answer import Job
 from heft.fleet.campaign import Campaign, Tally, group, notes_of, sources_to_jobs
 from heft.fleet.cluster import MEMORY, ClusterOptions, cluster_client
-from heft.fleet.job import Job
 from heft.fleet.loads import loaded
 from heft.fleet.results import results_at
 from heft.fleet.sources import find_sources
@@ -41,7 +42,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "patterns",
         nargs="+",
         metavar="RECORDINGS",
-        help="recordings: paths, folders, patterns in quotes ('recordings/**/*.mcap'), or addresses (s3://bucket/...)",
+        help="recordings: paths, folders, patterns in quotes ('recordings/**/*.mcap'), or addresses (s3://bucket/...); "
+        "or the triangles that were kept of them ('recordings/**/*.triangles.npz'): no recording is read then",
     )
     parser.add_argument(
         "--out",
@@ -125,6 +127,8 @@ def run(arguments: argparse.Namespace) -> int:
     where.check()
     out = results_at(arguments.out)
     sources = loaded(find_sources(arguments.patterns), arguments.load)
+    if sources[0].reduced:
+        _check_reduced(arguments)
     jobs = sources_to_jobs(
         sources,
         method=arguments.method,
@@ -142,6 +146,13 @@ def run(arguments: argparse.Namespace) -> int:
         campaign = Campaign(grouped, out, arguments.triangles == "beside", arguments.retry)
         tally = campaign.run(connect, tell)
     return _told(tally, campaign, time.monotonic() - started_s, arguments.json)
+
+
+def _check_reduced(arguments: argparse.Namespace) -> None:
+    """`ConfigError` where options need the recordings."""
+    asked = {"--robot": arguments.robot, "--load": arguments.load, "--reports": arguments.reports}
+    if given := [name for name, value in asked.items() if value]:
+        raise ConfigError(f"{given[0]}: triangles are as their recordings were read; give the recordings")
 
 
 def _of_folder(job: Job) -> Job:

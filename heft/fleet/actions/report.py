@@ -10,6 +10,8 @@ from pathlib import Path
 from heft.daq.whole_file import write_whole
 from heft.exit_codes import ExitCode
 from heft.fleet.actions.drift import add_drift_options, drift_of
+from heft.fleet.campaign import REPORT, RESULT
+from heft.fleet.kept_job import ESTIMATE
 from heft.fleet.results import results_at
 from heft.identify.fleet.page import render
 
@@ -37,9 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     results = results_at(arguments.folder)
 
     def link(session: str) -> str | None:
-        """The session's page, or its result, as seen from this one."""
-        for name in ("report.html", "result.json"):
-            if results.read(f"{session}/{name}") is not None:
+        """The session's page, its result, or its estimate, as seen from this one."""
+        for name in (REPORT, RESULT, ESTIMATE):
+            if results.has(f"{session}/{name}"):
                 here = arguments.out is None
                 return f"{session}/{name}" if here else results.place(f"{session}/{name}")
         return None

@@ -15,7 +15,9 @@ from heft.daq.whole_file import write_whole
 from heft.exit_codes import ExitCode
 from heft.fleet.results import FolderResults
 from heft.fleet.store import TABLE, write_table
+from heft.identify.bodies.arrays import Array
 from heft.identify.data import Dataset
+from heft.identify.data.known_load import KnownLoad
 from heft.identify.fit import fit
 from heft.identify.fleet.simulated.months import FIRST_US, Months, Reference
 from heft.identify.fleet.simulated.whole_session import WholeSession
@@ -26,6 +28,8 @@ from heft.options import prepared, seed
 __all__ = ["add", "reference_of", "run"]
 
 TRUTH = "truth.json"
+#: Whole sessions that say what sessions of one arm scatter; and a gripper's mass [kg] and place [m] on the flange.
+SESSIONS, LOAD_KG, LOAD_COM = 8, 0.5, (0.0, 0.0, 0.08)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -78,11 +82,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def reference_of(robot: Robot, seconds: float = 60.0) -> Reference:
-    """What a whole simulated session of a robot tells."""
+    """What whole simulated sessions of a robot tell: `SESSIONS` of the same arm, and one with a load."""
     assert robot.prior is not None
-    session = WholeSession(robot, "arm", robot.prior, FIRST_US * 1000, seconds)
-    t, q, tau = session.torques()
-    return Reference.of(fit(robot, Dataset.from_arrays(t, q, tau)))
+    load = KnownLoad.of(LOAD_KG, LOAD_COM).parameters(robot)
+
+    def session(seed: int, parameters: Array) -> Reference:
+        whole = WholeSession(robot, "arm", parameters, FIRST_US * 1000, seconds, seed=seed)
+        return Reference.of(fit(robot, Dataset.from_arrays(*whole.torques())))
+
+    first, *others = [session(seed, robot.prior) for seed in range(SESSIONS)]
+    return first.compared(others, session(SESSIONS, robot.prior + load), LOAD_KG)
 
 
 def _write_whole_sessions(arguments: argparse.Namespace, out: Path) -> int:

@@ -1,8 +1,10 @@
 """Simulated months of a fleet: rows of the table, drawn directly from what one whole session can tell.
 
-A whole session (`whole_session`) is identified once, for the values and the covariance of its estimates. An estimate is
-linear in the torques, so that of another night of the same excitation is that night's truth plus an error with this
-covariance: drawn, in a microsecond where the session would take two seconds. The table's quantities are the truth's:
+A whole session (`whole_session`) is identified, for the values of its estimates and what it states of their errors; and
+some more, for what they scatter and what a load on the flange does to them (masses and gains hold a part of the prior,
+the same every night: they scatter by a tenth of what they state, and a load is shared out among links). An estimate is
+linear in the torques, so that of another night of the same excitation is that night's truth plus an error of this
+scatter: drawn, in a microsecond where the session would take two seconds. The table's quantities are the truth's:
 
     friction_j = f_j (1 + wear) exp(-c_j (T_j - T_0)) (1 + scatter),   T_j: season, day, and how long the arm had run
 
@@ -11,8 +13,8 @@ Tests hold this against whole sessions (`tests/identify/fleet/test_simulated_mon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,8 +36,10 @@ FIRST_US = 1_767_225_600_000_000  # 2026-01-01
 class Reference:
     """What one whole session of a robot tells: the values of its quantities, and their errors.
 
-    names   quantities: `JOINT.friction`, `JOINT.offset`, link masses that the data know, `hand.mass`
-    values  and standard deviations `std`, shape (q,) each
+    names    quantities: `JOINT.friction`, `JOINT.offset`, `JOINT.gain`, link masses that the data know, `hand.mass`
+    values   and standard deviations `std` as a session states them, shape (q,) each
+    scatter  of sessions of one arm, shape (q,): less than they state where a prior has a part; None: as they state
+    per_kg   what a load that nobody states moves each by, per kilogram, shape (q,); None: hand and last link as it is
     """
 
     robot: str
@@ -44,6 +48,8 @@ class Reference:
     units: tuple[str, ...]
     values: Array
     std: Array
+    scatter: Array | None = None
+    per_kg: Array | None = None
 
     @classmethod
     def of(cls, result: Result) -> Reference:
@@ -67,6 +73,18 @@ class Reference:
             np.array([one.value for one in intervals.values()]),
             np.array([one.std for one in intervals.values()]),
         )
+
+    def compared(self, others: Sequence[Reference], loaded: Reference, load_kg: float) -> Reference:
+        """With what `others`, sessions of the same arm, scatter; and with what one with a load on the flange tells."""
+        sessions = np.array([one.at(self.names) for one in (self, *others)])
+        moved = np.array([name.endswith((".mass", ".gain")) for name in self.names])
+        per_kg = np.where(moved, (loaded.at(self.names) - sessions.mean(axis=0)) / load_kg, 0.0)
+        return replace(self, scatter=sessions.std(axis=0, ddof=1), per_kg=per_kg)
+
+    def at(self, names: Sequence[str]) -> Array:
+        """Values of these quantities; NaN for those that there are none of."""
+        known = dict(zip(self.names, self.values.tolist(), strict=True))
+        return np.array([known.get(name, np.nan) for name in names])
 
 
 def _link_mass(name: str, result: Result) -> bool:
@@ -196,7 +214,8 @@ class Months:
         truth = np.column_stack(
             [self._truth(rng, night, kelvin, load, events), *(one[0] for one in at.values())]
         )
-        err = np.append(extra.std, np.zeros(len(at)))  # what is no estimate has its scatter already
+        scatter = extra.std if extra.scatter is None else extra.scatter
+        err = np.append(scatter, np.zeros(len(at)))  # what is no estimate has its scatter already
         value = truth + rng.normal(0.0, 1.0, truth.shape) * err
         units = [*extra.units, *(one[2] for one in at.values())]
         joint = [
@@ -324,6 +343,9 @@ class Months:
             truth[:, offset] += event.size * self._friction(joint, places) * months
         elif event.kind in ("gripper-changed", "load-forgotten"):
             there = since & ((night < event.until) if event.until >= 0 else True)
+            if self.reference.per_kg is not None:
+                truth += np.outer(there, event.size * self.reference.per_kg)
+                return
             last = [name for name in places if name.endswith(".mass") and name != "hand.mass"]
             for name in (["hand.mass"] if "hand.mass" in places else []) + last[-1:]:
                 truth[:, places[name]] += np.where(there, event.size, 0.0)

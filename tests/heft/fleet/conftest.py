@@ -80,3 +80,34 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def connect() -> Callable[[], Any]:
     return threads
+
+
+@pytest.fixture(scope="session")
+def many(write_fleet: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten recordings of 20 s: enough for something to be killed in the middle."""
+    return write_fleet(tmp_path_factory.mktemp("many"), 10, 20.0)
+
+
+@pytest.fixture(scope="session")
+def written() -> Callable[[Path], dict[str, bytes]]:
+    def of(out: Path) -> dict[str, bytes]:
+        """Results and triangles of a run."""
+        files = [*out.rglob("result.json"), *out.rglob("*.triangles.npz")]
+        return {str(path.relative_to(out)): path.read_bytes() for path in files}
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def expected(
+    many: Path, written: Callable[[Path], dict[str, bytes]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    """Results and triangles of `many`, made in this process."""
+    from heft.fleet.campaign import Campaign, sources_to_jobs
+    from heft.fleet.results import FolderResults
+    from heft.fleet.sources import find_sources
+
+    out = tmp_path_factory.mktemp("expected")
+    jobs = sources_to_jobs(find_sources([str(many)]))
+    Campaign(tuple(jobs), FolderResults(out), beside=False).run(threads, lambda tally: None)
+    return written(out)

@@ -17,8 +17,10 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-SESSIONS = 10
+SESSIONS = 10  # of `many`
 WAIT_S = 120.0
+
+Written = Callable[[Path], dict[str, bytes]]
 
 
 def openssl(folder: Path, *arguments: str) -> None:
@@ -131,30 +133,6 @@ def cluster(tmp_path: Path, pem: Path) -> Iterator[Callable[[str], Cluster]]:
         yield make
 
 
-@pytest.fixture(scope="module")
-def recordings(write_fleet: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_fleet(tmp_path_factory.mktemp("many"), SESSIONS, 20.0)
-
-
-@pytest.fixture(scope="module")
-def expected(
-    recordings: Path, connect: Callable[[], Any], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, bytes]:
-    """Results of this process."""
-    from heft.fleet.campaign import Campaign, sources_to_jobs
-    from heft.fleet.results import FolderResults
-    from heft.fleet.sources import find_sources
-
-    out = tmp_path_factory.mktemp("expected")
-    jobs = sources_to_jobs(find_sources([str(recordings)]))
-    Campaign(tuple(jobs), FolderResults(out), beside=False).run(connect, lambda tally: None)
-    return results(out)
-
-
-def results(out: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("result.json")}
-
-
 def identify(recordings: Path, out: Path, cluster: Cluster) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
@@ -177,10 +155,14 @@ def answered(process: subprocess.Popen[bytes]) -> tuple[int, Any]:
 
 
 def test_a_cluster_with_tls_gives_the_same_answers_also_when_a_worker_is_killed(
-    cluster: Callable[[str], Cluster], recordings: Path, expected: dict[str, bytes], tmp_path: Path
+    cluster: Callable[[str], Cluster],
+    many: Path,
+    written: Written,
+    expected: dict[str, bytes],
+    tmp_path: Path,
 ) -> None:
     here, out = cluster("one"), tmp_path / "out"
-    process = identify(recordings, out, here)
+    process = identify(many, out, here)
     try:
         until(lambda: list(out.rglob("session.json")))
         here.workers[0].send_signal(signal.SIGKILL)
@@ -188,14 +170,18 @@ def test_a_cluster_with_tls_gives_the_same_answers_also_when_a_worker_is_killed(
     finally:
         end(process)
     assert (code, said["identified"]) == (0, SESSIONS)
-    assert results(out) == expected
+    assert written(out) == expected
 
 
 def test_a_killed_scheduler_loses_nothing_that_was_finished(
-    cluster: Callable[[str], Cluster], recordings: Path, expected: dict[str, bytes], tmp_path: Path
+    cluster: Callable[[str], Cluster],
+    many: Path,
+    written: Written,
+    expected: dict[str, bytes],
+    tmp_path: Path,
 ) -> None:
     first, out = cluster("first"), tmp_path / "out"
-    process = identify(recordings, out, first)
+    process = identify(many, out, first)
     try:
         until(lambda: list(out.rglob("session.json")))
         first.scheduler.send_signal(signal.SIGKILL)
@@ -203,14 +189,14 @@ def test_a_killed_scheduler_loses_nothing_that_was_finished(
     finally:
         end(process)
     first.close()
-    finished = len(results(out))
+    finished = len(list(out.rglob("session.json")))
     assert code == 4, said
     assert "scheduler is gone" in said["error"]
     assert 0 < finished < SESSIONS
-    process = identify(recordings, out, cluster("second"))
+    process = identify(many, out, cluster("second"))
     try:
         code, said = answered(process)
     finally:
         end(process)
     assert (code, said["unchanged"], said["identified"]) == (0, finished, SESSIONS - finished)
-    assert results(out) == expected
+    assert written(out) == expected

@@ -103,7 +103,7 @@ def test_simulate_writes_the_table_and_the_truth(
 def test_events_go_to_a_broker(
     months: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the link is given; that it delivers is shown in tests/daq/mqtt. Without a broker it is exit code 4."""
+    """What the link is given; that a broker has it, and exit code 4 without one, is in tests/daq/mqtt."""
     said: list[tuple[str, dict[str, Any]]] = []
 
     class Recorded:

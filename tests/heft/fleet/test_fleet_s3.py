@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from heft.fleet.results import results_at
+from heft.fleet.results import StoreResults, results_at
+from heft.fleet.store import write_table
+from heft.identify.fleet.table import Row
 from heft.identify.fleet.triangles import KeptTriangles
 from heft.main import main
 
@@ -71,6 +74,9 @@ def test_recordings_in_a_bucket_have_the_results_of_files(
         assert KeptTriangles.decoded(file.read()).source == "night2.mcap"
     assert main(remote) == 0
     assert json.loads(capsys.readouterr().out)["unchanged"] == 2
+    together = [f"{bucket}/arm0/*.triangles.npz", "--group-by", "night", "--out", str(tmp_path / "kept")]
+    assert main(["fleet", "identify", *together, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["identified"] == 2
     assert main(["fleet", "identify", "s3://nowhere/x.mcap", "--out", str(tmp_path / "none")]) == 2
 
 
@@ -103,6 +109,38 @@ def test_results_in_a_bucket_are_those_of_a_folder(
     with fsspec.open(f"{out}/fleet.html") as file:
         assert b"<h1>Fleet</h1>" in file.read()
     assert main([*identify, "s3://no-such-bucket/results"]) == 2
+
+
+def test_the_page_links_to_results_that_it_does_not_fetch(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Row(**dict.fromkeys(Row.__dataclass_fields__, ""))  # type: ignore[arg-type]
+    numbers = {"value": 1.0, "std": 0.1, "low": 0.8, "high": 1.2, "time": 1_780_000_000_000_000, "load": 0.0}
+    said = {"robot": "r", "arm": "a", "parameter": "joint1.friction", "prior_dominated": False}
+    rows = [
+        replace(table, **numbers, **said, cutoff_hz=8.0, temperature=300.0, session=name).to_dict()
+        for name in ("first", "second", "third")
+    ]
+    results = results_at("s3://cellar/linked")
+    write_table(results, rows)
+    results.write("first/report.html", b"a page")
+    results.write("first/result.json", b"{}")
+    results.write("second/result.json", b"{}")
+    fetched: list[str] = []
+    read = StoreResults.read
+
+    def recorded(self: StoreResults, name: str) -> bytes | None:
+        fetched.append(name)
+        return read(self, name)
+
+    monkeypatch.setattr(StoreResults, "read", recorded)
+    assert main(["fleet", "report", "s3://cellar/linked", "--json"]) == 0
+    capsys.readouterr()
+    assert fetched == ["table/robot=r/sessions.parquet"]
+    page = (read(StoreResults("s3://cellar/linked"), "fleet.html") or b"").decode()
+    assert 'href="first/report.html"' in page
+    assert 'href="second/result.json"' in page
+    assert 'href="third' not in page
 
 
 def test_a_session_that_fails_takes_its_result_out_of_the_bucket(bucket: str, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from heft.daq.recording import Recording
 from heft.fleet import campaign
+from heft.fleet.answer import Job
 from heft.fleet.campaign import Campaign, group
-from heft.fleet.job import Job, look
+from heft.fleet.job import look
 from heft.fleet.results import FolderResults
 from heft.fleet.sources import Source
 from heft.identify.fleet.session_facts import RIG_FILE, SessionFacts

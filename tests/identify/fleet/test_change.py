@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 
 from heft.identify.bodies.arrays import Array
-from heft.identify.fleet.change import FEWEST, Change, deviates, event_column, find_changes, thresholds
+from heft.identify.fleet.change import (
+    FEWEST,
+    Change,
+    deviates,
+    event_column,
+    false_alarms,
+    find_changes,
+    thresholds,
+)
 from heft.identify.fleet.noise import Noise, _without_jumps, scatter_of
 from heft.identify.fleet.series import series_of
 
 QUANTITIES = 40
-LEAST = thresholds(QUANTITIES)
+LEAST = thresholds({"step": 0.25 / QUANTITIES, "trend": 0.25 / QUANTITIES})
 
 
 def changes_of(y: Array, std: Array, columns: Array) -> list[Change]:
@@ -47,6 +55,30 @@ def test_a_trend_of_1_percent_a_month_is_told_within_60_sessions(seed: int) -> N
     changes = changes_of(y, np.full(200, 0.002), X)
     assert changes
     assert changes[0].first > 100
+
+
+@pytest.mark.parametrize("seed", [5, 33, 66])
+def test_a_trend_is_no_step_that_is_hardly_surer(seed: int) -> None:
+    """Years in which a step has the larger z, of which chance brings more: the trend counts."""
+    y, X = series(seed)
+    y += np.log1p(0.01 * np.maximum(np.arange(200) - 140, 0) / 30)
+    scatter = scatter_of(y, np.full(200, 0.002), X)
+    largest = {
+        kind: np.abs(z).max()
+        for kind, (_, _, z) in deviates(scatter.y, X, scatter.noise(), np.arange(200.0)).items()
+    }
+    assert largest["step"] > largest["trend"]
+    assert [one.kind for one in changes_of(y, np.full(200, 0.002), X)] == ["trend"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_sessions_state_too_much_of_hides_no_trend(seed: int) -> None:
+    """Intervals of 5 % that hold a gain that is off every night alike, and nights that differ by 1 %."""
+    y, X = series(seed)
+    y += np.log1p(0.02 * np.maximum(np.arange(200) - 140, 0) / 30)
+    stated = np.full(200, 0.05)
+    assert scatter_of(y[:140], stated[:140], X[:140]).noise().std == pytest.approx(0.01, rel=0.25)
+    assert changes_of(y, stated, X)
 
 
 def test_a_year_without_events_is_quiet() -> None:
@@ -85,10 +117,12 @@ def test_series_without_scatter_do_no_harm(y: np.ndarray) -> None:
     assert changes_of(y[: FEWEST - 1], np.zeros(FEWEST - 1), np.zeros((FEWEST - 1, 0))) == []
 
 
-def test_thresholds_rise_with_quantities_and_fall_with_the_rate() -> None:
+def test_thresholds_fall_with_the_false_alarms_that_are_allowed() -> None:
     for kind in ("step", "trend"):
-        assert thresholds(1)[kind] < thresholds(50)[kind] < thresholds(500)[kind]
-        assert thresholds(50, 1.0)[kind] < thresholds(50, 0.1)[kind]
+        found = [thresholds({"step": alarms, "trend": alarms})[kind] for alarms in (0.001, 0.01, 0.1)]
+        assert found == sorted(found, reverse=True)
+        for alarms, z in zip((0.001, 0.01, 0.1), found, strict=True):
+            assert false_alarms(kind, z) == pytest.approx(alarms)
 
 
 @pytest.mark.parametrize(("phi", "share"), [(0.0, 0.0), (0.4, 1.0), (0.95, 0.2), (0.7, 0.5)])
