@@ -266,18 +266,18 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             return _ERROR_BYTES
         return {0: _WATCHDOG_BYTES, _LOOK_EVERY // 2: _TORQUE_BYTES}.get(self._number % _LOOK_EVERY)
 
-    def _take(self, axis: int, status: Status, host_ns: int) -> None:
+    def _take(self, axis: int, status: Status, host_ns: int) -> bool:
         data = status.data
         match len(data):
             case 1:
                 self._watchdog[axis] = data[0]
-                return
+                return True
             case 2:
                 self._torque[axis] = data[0]
-                return
+                return True
             case 3:
                 self._error[axis] = data[2]
-                return
+                return True
         if len(data) != _MOTION_BYTES:
             raise ProtocolError(
                 f"Dynamixel: {len(data)} bytes of servo {status.id}, error {status.error:#04x}; asked for "
@@ -289,7 +289,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             off_ns = self._servo_clocks[axis].off_ns(tick, asked_ns, host_ns)
             if off_ns < -self._period_ns:  # an answer to an earlier request
                 self.counters.late += 1
-                return
+                return False
             if axis == 0 and off_ns > 0:
                 self._cycles.sampled_late(off_ns)
         flags = None
@@ -298,6 +298,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
         else:
             self._store_state(axis, position, velocity)
         self._cycles.put(axis, (position, velocity, effort, tick), host_ns, flags)
+        return True
 
     def _stands(self, axis: int, tick: int, host_ns: int) -> bool:
         """Whether a servo's clock has stood still for so long that its values are old ones."""

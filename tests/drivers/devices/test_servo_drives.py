@@ -410,9 +410,11 @@ async def test_answers_to_earlier_requests_are_left_out() -> None:
     told: list[tuple[int, int]] = []  # ticks of the first servo, and when they were asked for [ms]
     answers = lambda ms: [Status(i, 0, struct.pack("<H4xhii", ms, 0, 0, 2048)) for i in (1, 7)]  # noqa: E731
 
-    def come(ms: int, at_ms: int) -> None:
+    def come(ms: int, at_ms: int, *, old: bool = False) -> None:
         for axis, status in enumerate(answers(ms)):
-            arm._take(axis, status, at_ms * 1_000_000)
+            assert arm._take(axis, status, at_ms * 1_000_000) != old, (
+                "an earlier one's answer ends the waiting"
+            )
 
     for ms in (*range(0, 200, 5), 200, 220, 240, 260, 300, 305, 310):
         arm._cycles.begin(ms * 1_000_000, sampled_ns=ms * 1_000_000)
@@ -420,7 +422,7 @@ async def test_answers_to_earlier_requests_are_left_out() -> None:
             come(ms, ms + 2)
         elif ms == 260:
             for late in (200, 220, 240, 260):
-                come(late, 290)
+                come(late, 290, old=late < 260)
     arm._cycles.begin(400_000_000)
     for block in arm._outbox._items:
         if block.stream.name == "arm.clock":
