@@ -290,7 +290,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             if off_ns < -self._period_ns:  # an answer to an earlier request
                 self.counters.late += 1
                 return False
-            if axis == 0 and off_ns > 0:
+            if axis == 0 and off_ns:
                 self._cycles.sampled_late(off_ns)
         flags = None
         if self._stands(axis, tick, host_ns):

@@ -44,7 +44,7 @@ class ServoClock:
         if not first and (older_ns := self._clock.at(self._ns) - asked_ns) < -_SURE_NS:
             self._older += 1
             if self._older < _OLDER:
-                return older_ns
+                return older_ns - _TICK_NS // 2
             self._clock.reset()  # all that were late before were late alike
         self._older = 0
         self._clock.take(asked_ns, self._ns)
