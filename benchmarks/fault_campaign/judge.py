@@ -25,7 +25,7 @@ _SETTLE_S = (
 )
 _VELOCITY = 1.02  # of the limit: the servo follows its setpoints with that much overshoot
 _SKEW = 0.01  # of a rate, that a device's clock may be off
-_ENDS_S = 0.3  # by which streams may end before the last one does without having fallen silent
+_ENDS_S = 0.5  # by which a stream may end before the last one does: what was on its way, or silence within its bound
 _POSITION = 2e-3  # [rad]
 _SAGGED = 0.02  # [rad], of an arm that is held
 _STOPPED = 0.05  # [rad/s]; an axis that is slower does not move when its drive goes off
