@@ -130,7 +130,7 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
         self._watchdog: list[int | None] = [0] * n
         self._alerts = [0] * n  # answers in a row with the alert bit
         self._tick: list[tuple[int, int]] = [(-1, 0)] * n  # and when it was first heard [ns]
-        self._servo_clock = ServoClock()  # of the first one
+        self._servo_clocks = [ServoClock() for _ in range(n)]
         self._number = 0  # of the cycle
         super().__init__(name, options, context, self._axes)
         if not all(axis.facts.watchdog for axis in self._axes):
@@ -185,7 +185,8 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
     async def _find(self, client: ServoClient) -> Identity:
         self._number = 0
         self._alerts = [0] * len(self._axes)
-        self._servo_clock.reset()
+        for clock in self._servo_clocks:
+            clock.reset()
         for axis, number in enumerate(await self._ask_all(client, EepromRegister.MODEL_NUMBER, 2)):
             self._check_model(axis, number)
         firmware = await self._ask_all(client, EepromRegister.FIRMWARE, 1)
@@ -265,18 +266,18 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             return _ERROR_BYTES
         return {0: _WATCHDOG_BYTES, _LOOK_EVERY // 2: _TORQUE_BYTES}.get(self._number % _LOOK_EVERY)
 
-    def _take(self, axis: int, status: Status, host_ns: int) -> None:
+    def _take(self, axis: int, status: Status, host_ns: int) -> bool:
         data = status.data
         match len(data):
             case 1:
                 self._watchdog[axis] = data[0]
-                return
+                return True
             case 2:
                 self._torque[axis] = data[0]
-                return
+                return True
             case 3:
                 self._error[axis] = data[2]
-                return
+                return True
         if len(data) != _MOTION_BYTES:
             raise ProtocolError(
                 f"Dynamixel: {len(data)} bytes of servo {status.id}, error {status.error:#04x}; asked for "
@@ -284,14 +285,20 @@ class Dynamixel(ServoDrives[DynamixelOptions]):
             )
         self._alerts[axis] = self._alerts[axis] + 1 if status.error & codec.ALERT else 0
         tick, effort, velocity, position = _MOTION.unpack(data)
-        if axis == 0 and (asked_ns := self._cycles.sampled_ns) is not None:
-            self._cycles.sampled_late(self._servo_clock.late_ns(tick, asked_ns, host_ns))
+        if (asked_ns := self._cycles.sampled_ns) is not None:
+            off_ns = self._servo_clocks[axis].off_ns(tick, asked_ns, host_ns)
+            if off_ns < -self._period_ns:  # an answer to an earlier request
+                self.counters.late += 1
+                return False
+            if axis == 0 and off_ns:
+                self._cycles.sampled_late(off_ns)
         flags = None
         if self._stands(axis, tick, host_ns):
             flags = dict.fromkeys(range(3), Validity.STALE)
         else:
             self._store_state(axis, position, velocity)
         self._cycles.put(axis, (position, velocity, effort, tick), host_ns, flags)
+        return True
 
     def _stands(self, axis: int, tick: int, host_ns: int) -> bool:
         """Whether a servo's clock has stood still for so long that its values are old ones."""

@@ -191,7 +191,7 @@ class Feetech(ServoDrives[FeetechOptions]):
     def _requests(self) -> list[Request]:
         return self._asking
 
-    def _take(self, axis: int, status: Status, host_ns: int) -> None:
+    def _take(self, axis: int, status: Status, host_ns: int) -> bool:
         data = status.data
         if len(data) != self._asked:
             raise ProtocolError(f"Feetech: {len(data)} bytes of servo {status.id}, asked for {self._asked}")
@@ -206,6 +206,7 @@ class Feetech(ServoDrives[FeetechOptions]):
         effort = number(_CURRENT, _SIGN) if current else number(_LOAD, _LOAD_SIGN)
         self._store_state(axis, position, velocity)
         self._cycles.put(axis, (position, velocity, effort), host_ns)
+        return True
 
     # -- on and off ---------------------------------------------------------------------------------------------------
 

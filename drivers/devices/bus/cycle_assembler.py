@@ -112,7 +112,7 @@ class CycleAssembler(RowAssembler):
         return self._running.number
 
     def sampled_late(self, late_ns: int) -> None:
-        """The axes have sampled so much later than said when the running cycle began [ns]."""
+        """The axes have sampled so much later than said when the running cycle began [ns]; negative: earlier."""
         if self._running is not None:
             self._running.sampled_ns += late_ns
 

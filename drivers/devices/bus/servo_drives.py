@@ -144,8 +144,8 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
         """What is asked in this cycle; each when the one before has been answered."""
 
     @abstractmethod
-    def _take(self, axis: int, status: Status, host_ns: int) -> None:
-        """Handle an answer; ProtocolError where it cannot be one to what was asked."""
+    def _take(self, axis: int, status: Status, host_ns: int) -> bool:
+        """Handle an answer; False: it is one to an earlier request, ProtocolError: to none of ours."""
 
     @abstractmethod
     def _switching(self, on: bool) -> list[bytes]:
@@ -309,7 +309,8 @@ class ServoDrives(FollowingDrives[S, Chunk, bytes]):
             if axis is None:
                 continue
             try:
-                self._take(axis, status, item.host_ns)
+                if not self._take(axis, status, item.host_ns):
+                    continue
             except ProtocolError:
                 self.counters.corrupt += 1
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from heft.daq.clock import RealClock
 from heft.drivers import registry
 from heft.drivers.block import Block, Validity
+from heft.drivers.codecs.servo_status import Status
 from heft.drivers.devices.bus.servo_clock import ServoClock
 from heft.drivers.devices.bus.servo_drives import ServoDrives
+from heft.drivers.devices.dynamixel import Dynamixel
 from heft.drivers.driver import Context
 from heft.drivers.emulators.base.emulator import Emulator
 from heft.drivers.errors import CommandError, ConnectError, DeviceFault, DeviceLost
@@ -362,9 +365,11 @@ def test_a_clock_of_milliseconds_tells_requests_that_were_held_up() -> None:
         late_ms = 7.0 if k % 100 == 99 else 0.0
         tick = int(begun_ms + (asked_ms + late_ms) * (1.0 + 2e-5)) % 32_768
         heard_ns = round((asked_ms + late_ms + 2.0) * 1e6)
-        said_ms = clock.late_ns(tick, round(asked_ms * 1e6), heard_ns) * 1e-6
+        said_ms = clock.off_ns(tick, round(asked_ms * 1e6), heard_ns) * 1e-6
         assert abs(said_ms - late_ms) <= 0.6, k
-    restarted = clock.late_ns(17_000, 5_000_000_000, 5_002_000_000)
+    old = clock.off_ns(int(begun_ms + 5010.0) % 32_768, 5_050_000_000, 5_052_000_000)
+    assert old * 1e-6 == pytest.approx(-40.0, abs=1.1), "it answers an earlier request"
+    restarted = clock.off_ns(17_000, 5_060_000_000, 5_062_000_000)
     assert restarted == 0, "another clock tells nothing"
 
 
@@ -392,6 +397,40 @@ async def test_rows_are_stamped_with_when_the_servos_sampled(steady_clock: Calla
     assert (moved[20:] >= 0).all()
     assert (np.diff(times) > 0).all()
     assert np.abs(error[20:]).max() < 4e-3  # two counts, and a millisecond
+
+
+async def test_answers_to_earlier_requests_are_left_out() -> None:
+    """They lay in a buffer, and come when three further requests have gone: by number none is told from another."""
+    model = registry.driver_options("dynamixel").model_validate(
+        {"port": "x", "block": 1, **DRIVERS["dynamixel"]}
+    )
+    arm = registry.create_driver("dynamixel", "arm", model, Context(RealClock(), axes=AXES))
+    assert isinstance(arm, Dynamixel)
+    arm._reading = True
+    told: list[tuple[int, int]] = []  # ticks of the first servo, and when they were asked for [ms]
+    answers = lambda ms: [Status(i, 0, struct.pack("<H4xhii", ms, 0, 0, 2048)) for i in (1, 7)]  # noqa: E731
+
+    def come(ms: int, at_ms: int, *, old: bool = False) -> None:
+        for axis, status in enumerate(answers(ms)):
+            assert arm._take(axis, status, at_ms * 1_000_000) != old, (
+                "an earlier one's answer ends the waiting"
+            )
+
+    for ms in (*range(0, 200, 5), 200, 220, 240, 260, 300, 305, 310):
+        arm._cycles.begin(ms * 1_000_000, sampled_ns=ms * 1_000_000)
+        if not 200 <= ms <= 260:
+            come(ms, ms + 2)
+        elif ms == 260:
+            for late in (200, 220, 240, 260):
+                come(late, 290, old=late < 260)
+    arm._cycles.begin(400_000_000)
+    for block in arm._outbox._items:
+        if block.stream.name == "arm.clock":
+            assert block.request_ns is not None
+            told += zip(block.values[:, 0].tolist(), (block.request_ns // 1_000_000).tolist(), strict=True)
+    assert [tick for tick, _ in told] == [asked for _, asked in told]
+    assert 260 in dict(told)
+    assert arm.counters.late == 6
 
 
 def test_effort_must_be_what_the_models_tell() -> None:
