@@ -290,8 +290,12 @@ def tell(rig: str, outcomes: list[Outcome], file: str = "drawn", alone: bool = T
     delays = [delay for outcome in outcomes for delay in outcome.delays]
     late = sum(abs(delay["error_s"]) > delay["bound_s"] for delay in delays)
     largest = max(abs(delay["error_s"]) for delay in delays)
-    good &= floor <= 1.05 + chance / 10 and late <= 0.003 * len(delays) + (1 if count < 100 else 0)
-    write(f"held-out torque error over noise floor {floor:.3f} (at most 1.05; expected {expected:.3f})\n")
+    good &= floor <= (1.05 + chance / 10) * expected and late <= 0.003 * len(delays) + (
+        1 if count < 100 else 0
+    )
+    write(
+        f"held-out torque error over noise floor {floor:.3f} (expected {expected:.3f}, at most 1.05 times that)\n"
+    )
     write(
         f"delays: largest error {1e3 * largest:.3f} ms; {late} of {len(delays)} beyond 0.1 sample and 3 sigma\n"
     )
