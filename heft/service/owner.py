@@ -55,6 +55,7 @@ class RigOwner:
         self._scene = scene
         self._standby: Standby | None = None
         self._job: Job | None = None
+        self._stopped: Job | None = None  # the last one that somebody has stopped
         self._number = 0
         self._phase = ""
         self._ready = False  # the job waits for the rig
@@ -142,7 +143,9 @@ class RigOwner:
         """Stop what is under way; whether there was anything."""
         if self._job is None:
             return False
-        self._tell(f"{self._job.kind} {self._job.label} is stopped: {reason}")
+        if self._stopped is not self._job:  # a page asks on two ways
+            self._stopped = self._job
+            self._tell(f"{self._job.kind} {self._job.label} is stopped: {reason}")
         self._job.stop(reason)
         return True
 

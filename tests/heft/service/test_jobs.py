@@ -19,6 +19,7 @@ from heft.service.command_jobs import CommandJob, ImportJob, ImportRequest
 from heft.service.job import Place
 from heft.service.jobs import KINDS, make_job
 from heft.service.operator_arming import OperatorArming
+from heft.service.owner import RigOwner
 from heft.service.probe_job import ProbeJob, ProbeRequest
 from heft.service.recovery import recover_all
 from heft.service.registration import RunningService
@@ -58,6 +59,26 @@ async def test_a_probe_that_waits_for_the_rig_is_stopped() -> None:
     job = ProbeJob(NOWHERE, ProbeRequest())
     job.stop("asked for")
     assert await job.run() == {"state": "aborted", "reason": "asked for", "devices": {}}
+
+
+def test_a_stop_on_two_ways_is_told_once() -> None:
+    class StoppedJob:
+        kind, label = "run", "one"
+
+        def __init__(self) -> None:
+            self.reasons: list[str] = []
+
+        def stop(self, reason: str) -> None:
+            self.reasons.append(reason)
+
+    owner = RigOwner(NOWHERE, cast(Any, None), None)
+    for _ in range(2):
+        job = StoppedJob()
+        owner._job = cast(Any, job)
+        assert owner.stop("stopped on the page")
+        assert owner.stop("stopped on the page")
+        assert len(job.reasons) == 2
+    assert [one["text"] for one in owner.news] == ["run one is stopped: stopped on the page"] * 2
 
 
 @pytest.mark.parametrize(

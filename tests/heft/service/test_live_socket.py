@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
+from heft.daq.errors import BusError
 from heft.service.web import show
 from heft.service.web.hub import Hub
 from heft.service.web.show import AHEAD, LiveSocket, Stopper
@@ -95,6 +96,26 @@ async def test_any_message_is_a_stop_bytes_too() -> None:
     await Stopper("", Service()).serve(socket)  # type: ignore[arg-type]
     assert asked == ["stop", "stop"]
     assert socket.sent == [{"heard": False, "stopped": True, "idle": False}] * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"stopped": False}, {"heard": False, "stopped": False, "idle": True}),
+        (BusError("nobody answers"), {"heard": False, "stopped": False, "idle": False}),
+    ],
+    ids=["nothing is under way", "nobody answers"],
+)
+async def test_an_owner_that_does_not_answer_is_not_idle(answer: Any, said: dict[str, bool]) -> None:
+    """The page then says that the stop is not confirmed."""
+
+    class Service:
+        async def ask(self, what: str, **facts: Any) -> Any:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    assert await Stopper("", Service()).stop("stopped on the page") == said  # type: ignore[arg-type]
 
 
 async def test_what_a_page_says_has_bounds() -> None:
