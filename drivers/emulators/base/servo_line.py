@@ -213,7 +213,7 @@ class ServoLine(Emulator[O, SerialWire], Generic[O, C]):
         servo.torque = on
 
     def _go(self, servo: Servo[C], goal: int, t: float) -> None:
-        """A new goal position [count]; a servo interpolates between goals about as fast as they come."""
+        """A new goal position [count]: a step, which the servo's loop follows as it can."""
         servo.goal = goal
         if servo.torque:
             self._stages.set_setpoint(servo.index, t, self._radians(servo, goal))
