@@ -286,7 +286,7 @@ def main() -> int:
         "--distinct", type=int, default=40, help="recordings that are written; the rest are links"
     )
     parser.add_argument(
-        "--scaling", type=int, default=24, help="sessions of each round with one and with two processes"
+        "--scaling", type=int, default=96, help="sessions of each round with one and with two processes"
     )
     parser.add_argument("--rounds", type=int, default=3, help="of each; the best counts")
     parser.add_argument("--drift-sessions", type=int, default=10_000)

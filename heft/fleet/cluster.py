@@ -22,6 +22,13 @@ ANSWER_S = 10.0
 #: again and again, which doubles its processor time. Here as the C library has it by itself after a while [bytes].
 MALLOC = {"MALLOC_TRIM_THRESHOLD_": 256 * 1024 * 1024, "MALLOC_MMAP_THRESHOLD_": 32 * 1024 * 1024}
 
+#: How often Dask's processes look at themselves: a hundred times a second by default, for pages that nobody opens here.
+WATCHING = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+
 
 @dataclass(frozen=True)
 class ClusterOptions:
@@ -77,6 +84,8 @@ def cluster_client(options: ClusterOptions) -> Iterator[Any]:
             "distributed.worker.preload": ["heft.fleet.quiet_worker"],
             "distributed.worker.memory.spill": False,
             "distributed.worker.memory.target": False,
+            **WATCHING,
+            # None waits at a worker: where one kills its worker, Dask holds all that are there to be guilty.
             "distributed.scheduler.worker-saturation": 1.0,
             **{f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in MALLOC.items()},
         }
