@@ -191,7 +191,7 @@ def judged(seed: int, kind: str, methods: tuple[str, ...]) -> tuple[list[list[st
     seen, unseen = arm.recorded(rng).split(SHARE)
     recording = RealRecording(f"{seed} {kind}", arm.file(kind, seed), (seen,), (unseen,))
     rows = list(rows_of(recording, methods))
-    missed, share = [what for told in misses(rows) for what in told], float("nan")
+    missed, share = misses(rows), float("nan")
     default = next((row.result for row in rows if row.method == DEFAULT), None)
     if default is not None:
         share = held(default, true_parameters(default, arm))

@@ -107,12 +107,16 @@ def fit(
     bootstrap   a block bootstrap that checks the intervals (`facts["bootstrap_ratio_..."]`); None: none
     progress    called with the share of the data that has been read, 0 to 1
     keep        called with the data as they were fitted, aligned and with the problem (`heft.identify.fleet.triangles`)
+
+    A joint whose torque cannot be one, by the file and all other joints, has no part in the answer: the fit is made
+    once more without it, and the verdict says so (`heft.identify.certainty.disowned`).
     """
     import numpy as np
 
     from heft.identify.certainty.assessment import assess
     from heft.identify.certainty.bootstrap import replicate
     from heft.identify.certainty.causes import find_causes
+    from heft.identify.certainty.disowned import disowned_torques, said_of_disowned
     from heft.identify.certainty.findings import findings
     from heft.identify.certainty.scatter import scatter_of
     from heft.identify.data import Dataset
@@ -219,6 +223,7 @@ def fit(
         "common": list(signals.common),
         "prior_spread": asdict(stated.spread),
         "drives": start.to_dict(),
+        "unmeasured": list(given.unmeasured),
     }
     if problem.declared is not None and len(problem.declared):
         configuration["constraints"] = list(problem.declared.distinct)
@@ -250,6 +255,28 @@ def fit(
             carried,
         ),
     )
+    if without := disowned_torques(result.findings, given.joints, given.unmeasured):
+        believed = replace(given, unmeasured=(*given.unmeasured, *without))
+        again = fit(
+            believed,
+            datasets,
+            method,
+            level,
+            cutoff_hz,
+            prior,
+            bounds=bounds,
+            constraints=constraints,
+            friction=friction,
+            signals=signals,
+            validate=validate,
+            bootstrap=bootstrap,
+            progress=progress,
+        )
+        return replace(
+            again,
+            findings=(*said_of_disowned(result.findings, without), *again.findings),
+            provenance=replace(again.provenance, configuration=configuration),
+        )
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
 

@@ -188,5 +188,6 @@ def _joints(result: Result) -> Table:
             continue  # not measured
         own = known.get(name, {})
         values = [f"{round(own[term], DECIMALS) + 0.0:.4g}" if term in own else "" for term in terms]
-        table.add_row(name, *values, f"{100 * error:.2f} %")
+        told = "left out" if name in result.robot.unmeasured else f"{100 * error:.2f} %"
+        table.add_row(name, *values, told)
     return table

@@ -41,12 +41,14 @@ def data_faults(data: FitData) -> list[Reason]:
         worst = np.maximum(worst, share)
         repeated = max(repeated, look.repeated)
     reasons = []
-    moves = np.any([~one.still for one in data.surveys if one.data.has_torque], axis=0)
+    measured = data.robot.measured_rows[: len(joints)]
+    moves = measured & np.any([~one.still for one in data.surveys if one.data.has_torque], axis=0)
+    worst *= measured
     dead = [joints[j] for j in np.flatnonzero((top == bottom) & moves).tolist()]
     if dead:
         text = (
             f"the torque of {', '.join(dead)} never changes while it moves: nothing measures it, or it is another "
-            "column; give its torque, or lock the joint in the model and leave its column out"
+            "column; give its torque, or leave it out (`unmeasured`)"
         )
         reasons.append(Reason("constant-torque", "unfit", text, 3 * CAUSE, where=tuple(dead)))
     if worst.any():

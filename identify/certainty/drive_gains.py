@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
 from heft.identify.estimation.estimate import Estimate
@@ -57,6 +58,17 @@ class DriveGains:
         covariance = np.linalg.solve(np.eye(len(prior)) + prior @ self.information, prior)
         covariance = (covariance + covariance.T) / 2
         return covariance @ self.score, covariance
+
+    def of_rows(self, rows: NDArray[np.bool_]) -> Self:
+        """Those of some joints (n,) alone: the others' torques are not measured."""
+        inner = np.ix_(rows, rows)
+        return replace(
+            self,
+            sensitivity=self.sensitivity[:, rows],
+            information=self.information[inner],
+            score=self.score[rows],
+            conditioning=self.conditioning[:, rows],
+        )
 
     def widening(self, covariance: Array, data: Array) -> tuple[Array, Self]:
         """What gains of a `covariance` (n, n) add to that of the base parameters, `data` (n_base, n_base), and these
@@ -113,7 +125,8 @@ def drive_gains(problem: Problem, estimate: Estimate, spread: Array, widening: f
         score = slope + M @ logs
         logs = np.linalg.solve(M / variance + np.eye(n) / FAR**2, score / variance)
     # Where the estimate is not least squares' own, a common gain scales it all the same.
-    beta = beta + (estimate.base - beta.sum(axis=1))[:, None] / n
+    measured = information.factors.any(axis=(1, 2))
+    beta[:, measured] += (estimate.base - beta.sum(axis=1))[:, None] / max(int(measured.sum()), 1)
     return DriveGains(beta, (M + M.T) / 2 / variance, score / variance, np.zeros_like(beta))
 
 

@@ -69,7 +69,7 @@ def periodic_rows(
         np.arange(len(rows)),
         time,
         np.sqrt(periods) * rows,
-        np.ones((len(rows), len(robot.joints)), dtype=bool),
+        np.tile(robot.measured_rows, (len(rows), 1)),
         np.sqrt(periods) * torque.rates(around_period, decimation),
     )
     return block.aligned(delay_s - lag * period / samples)

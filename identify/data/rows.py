@@ -221,17 +221,17 @@ def extents(surveyed: Survey, processing: Processing, delay_s: float) -> list[tu
 def _usable(
     robot: Robot, surveyed: Survey, time: Array, processing: Processing, delay_s: float
 ) -> NDArray[np.bool_]:
-    """Where each joint moves and each wrench is known, a margin around rest and gaps left out, shape (B, rows).
+    """Where each joint moves and its torque is measured, and where each wrench is known: shape (B, rows).
 
-    Gaps are bridged; an unknown wrench is not, and no row may have a part of it.
+    A margin around rest and gaps is left out. Gaps are bridged; an unknown wrench is not, and no row may have a part
+    of it.
     """
     margin_s, step_s = 0.5 / processing.cutoff_hz, surveyed.sampling.step_s
     late_s = [abs(one.delay_s or 0.0) for one in robot.sensors.values()]
     reach_s = len(processing.taps(1 / step_s)) // 2 * step_s + abs(delay_s) + max(late_s, default=0.0)
     gaps = within(time, surveyed.gaps, margin_s)
-    moving = [~(gaps | within(time, rest, margin_s)) for rest in surveyed.rest]
-    if not surveyed.data.has_torque:
-        moving = [np.zeros(len(time), dtype=bool)] * len(moving)
+    measured = robot.measured_rows & surveyed.data.has_torque
+    moving = [~(gaps | within(time, rest, margin_s)) & measured[j] for j, rest in enumerate(surveyed.rest)]
     known = ~gaps & ~within(time, surveyed.unknown, reach_s)
     return np.stack([*moving, *[known] * (robot.regressor.layout.count - len(moving))], axis=1)
 

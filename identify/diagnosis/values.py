@@ -197,8 +197,10 @@ def _dead(log: Log, key: str, table: Table, values: Array) -> list[Finding]:
                 severity,
                 f"{QUANTITIES[key]} of {table.names[j]}",
                 f"the column {what}",
-                "nothing of this joint can be identified from it; a fit makes its parameters zero",
-                "find the column that was meant, or leave the joint out (lock it in the model)",
+                "nothing of this joint can be identified from it",
+                "find the column that was meant, or leave the joint's torque out (--set unmeasured=JOINT)"
+                if key == "tau"
+                else "find the column that was meant, or leave the joint out (lock it in the model)",
                 None,
                 150.0,
                 Place(key, (j,)),

@@ -47,7 +47,7 @@ def check_weak_torques(rows: Regression, log: Log) -> list[Finding]:
                 f"motion explains {100 * (1 - rows.left[j] ** 2):.0f} % of its variance (other joints: "
                 f"{100 * (1 - float(np.nanmedian(rows.left)) ** 2):.0f} %){levels}",
                 "the column carries hardly a signal of this joint; its parameters rest on what was known before",
-                "find the column that was meant, or leave the joint out (lock it in the model)",
+                "find the column that was meant, or leave the joint's torque out (--set unmeasured=JOINT)",
                 None,
                 140.0,
                 Place("tau", (j,)),

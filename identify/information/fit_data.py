@@ -85,7 +85,7 @@ class FitData:
     def accounts(self) -> tuple[dict[str, int], ...]:
         """For each dataset the number of rows used and left out, by reason (`heft.identify.data.account`)."""
         return tuple(
-            row_account(one, self.processing, self.rows_delays_s[self.delay_group(i)])
+            row_account(self.robot, one, self.processing, self.rows_delays_s[self.delay_group(i)])
             for i, one in enumerate(self.surveys)
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,9 +117,10 @@ def _arguments(before: Result, recordings: Sequence[Recording]) -> dict[str, Any
     configuration = before.provenance.configuration
     replicates = configuration.get("bootstrap", 0)
     drives = configuration.get("drives")  # before friction was chosen
+    given = replace(before.robot, unmeasured=tuple(configuration.get("unmeasured", ())))
     pairs = zip(recordings, before.provenance.recordings, strict=True)
     return {
-        "robot": before.robot if drives is None else before.robot.with_drives(Drives.from_dict(drives)),
+        "robot": given if drives is None else given.with_drives(Drives.from_dict(drives)),
         "method": Method(before.method, configuration["options"], _weighting(configuration["weighting"])),
         "level": before.level,
         "settings": configuration.get("settings", {}),

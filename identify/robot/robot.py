@@ -65,6 +65,7 @@ class Robot:
     imu_delays            how old their readings are against joint positions [s], where that is known
     sources               what is measured, and so has rows in the regression: `joints`, names of sensors, and `base`,
                           the sum of all that acts on the robot. None: joints, and the base where it moves freely
+    unmeasured            joints whose torque is not measured, or not believed: their rows are left out
     """
 
     name: str
@@ -92,6 +93,7 @@ class Robot:
     imus: Mapping[str, tuple[int, Array]] = field(default_factory=dict)
     imu_delays: Mapping[str, float] = field(default_factory=dict)
     sources: tuple[str, ...] | None = None
+    unmeasured: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.tree)
@@ -114,6 +116,8 @@ class Robot:
         for name in ("boxes", "shapes"):
             object.__setattr__(self, name, {link: frozen(box) for link, box in getattr(self, name).items()})
         self.constraints.checked(self.name, self.links)
+        if unknown := set(self.unmeasured) - set(self.joints):
+            raise ModelError(f"{self.name} has no joint {min(unknown)}; it has {', '.join(self.joints)}")
         if self.drives.uses_load and self.prior is None:
             raise ModelError(
                 "load_friction takes the load from a prior, and there is none; give the links' masses"
@@ -222,6 +226,7 @@ class Robot:
         """Rows that are measured, shape (rows,)."""
         measured = np.ones(len(self.rows), dtype=bool)
         measured[: len(self.joints)] = self.sources is None or "joints" in self.sources
+        measured[[self.joints.index(joint) for joint in self.unmeasured]] = False
         return measured
 
     def link_poses(self, q: ArrayLike) -> Array:
@@ -375,6 +380,7 @@ class Robot:
             "imus": {name: [link, place.tolist()] for name, (link, place) in self.imus.items()},
             "imu_delays": dict(self.imu_delays),
             "sources": None if self.sources is None else list(self.sources),
+            "unmeasured": list(self.unmeasured),
         }
         return {name: value for name, value in places.items() if value}
 
@@ -403,5 +409,6 @@ class Robot:
                 },
                 "imus": {name: (link, frozen(place)) for name, (link, place) in data.get("imus", {}).items()},
                 "sources": tuple(data["sources"]) if data.get("sources") else None,
+                "unmeasured": tuple(data.get("unmeasured", ())),
             }
         )

@@ -87,6 +87,10 @@ class Choices:
         """With another spread of the robot's prior."""
         return replace(self, robot=replace(self.robot, spread=replace(self.robot.spread, **{name: value})))
 
+    def with_unmeasured(self, joints: Any) -> Choices:
+        """With joints whose torque is left out."""
+        return replace(self, robot=replace(self.robot, unmeasured=tuple(joints)))
+
     def with_constraint(self, name: str, value: Any) -> Choices:
         """With another constraint of the robot's links."""
         constraints = replace(self.robot.constraints, **{name: value})

@@ -135,6 +135,8 @@ SETTINGS: tuple[Setting, ...] = (
             "of torques against positions [s]; 0: none"),
     Setting("common", _common, lambda c, v, _: replace(c, common=tuple(v)), "none",
             "what several recordings have in common, instead of each its own: offsets, delay, or both"),
+    Setting("unmeasured", words, lambda c, v, _: c.with_unmeasured(v), "none",
+            "joints whose torque is not measured, or not to be believed, with commas between them"),
     Setting("filter.window", one_of(get_args(Window)), lambda c, v, _: c.with_filter("window", v), "kaiser",
             "kind of low-pass: kaiser or butterworth"),
     Setting("filter.derivative", one_of(get_args(Derivative)), lambda c, v, _: c.with_filter("derivative", v),

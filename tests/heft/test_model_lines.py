@@ -48,6 +48,13 @@ def test_cutoff_rows_and_bootstrap_have_a_line_each(result: Result) -> None:
     assert "for friction" in drawn
 
 
+def test_a_joint_that_is_left_out_is_called_so(result: Result) -> None:
+    assert not any("left out" in line for line in said(result) if line.startswith("joint1"))
+    without = replace(result, robot=replace(result.robot, unmeasured=("joint1",)))
+    (line,) = [line for line in said(without) if line.startswith("joint1")]
+    assert line.rstrip().endswith("left out")
+
+
 def test_a_result_of_an_older_version_has_only_its_cutoff(result: Result) -> None:
     old = result.to_dict()
     old["tradeoff"], old["facts"] = None, {}

@@ -25,7 +25,7 @@ class MotionSample:
     q, dq, ddq   [rad, m and per s, s2], shape (K, n); dq and ddq from measured velocities where there are any
     slope        derivative of q, whatever was measured, shape (K, n)
     tau          [N m, N], shape (K, n)
-    kept         False where a joint stood still, shape (K, n)
+    kept         False where a joint stood still, or its torque is not measured, shape (K, n)
     measured     velocities were measured
     told         rows of a joint that are independent of each other: two per second and hertz of the low-pass
     """
@@ -70,7 +70,7 @@ class MotionSample:
 def _sampled(
     data: FitData, one: Survey, delay_s: float, ends: list[tuple[int, int]], stride: int
 ) -> tuple[tuple[Array, ...], NDArray[np.bool_]]:
-    """q, dq, ddq, slope and tau at every `stride`-th row of one dataset, each (K, n), and where joints move (K, n)."""
+    """q, dq, ddq, slope and tau at every `stride`-th row of one dataset, each (K, n), and what is kept (K, n)."""
     step = one.sampling.step_s
     smooth = central(data.processing.taps(1 / step), step)
     decimation, lag = data.processing.decimation(1 / step), round(delay_s / step)
@@ -92,4 +92,5 @@ def _sampled(
     q, dq, ddq, slope, tau = (np.array([row[k] for row in columns]).reshape(shape) for k in range(5))
     if one.data.load is not None:
         tau = tau - data.robot.torque(q, dq, ddq, one.data.load.parameters(data.robot))
-    return (q, dq, ddq, slope, tau), ~np.stack(resting, axis=1)
+    measured = data.robot.measured_rows[: one.data.joints]
+    return (q, dq, ddq, slope, tau), ~np.stack(resting, axis=1) & measured

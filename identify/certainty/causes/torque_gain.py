@@ -146,6 +146,7 @@ def joint_gain(agreement: Agreement, now: Explained, joints: tuple[str, ...]) ->
         severity: Severity = "unfit" if gain.better > 2 * CERTAIN else "care"
         what = "has the opposite sign of" if -1.2 < gain.value < -0.8 else f"looks {size} as large as"
         text = f"the torque of {joint} {what} what the file and the other joints expect: {_usual(gain.value, 'its')}"
+        text += "" if sure else ", or leave it out where it is no torque (`unmeasured`)"
         scale = [1 / gain.value if one == joint else 1.0 for one in joints]
         fix = {"torque": {"scale": scale}} if sure else None
         reasons.append(Reason("joint-gain", severity, text, CAUSE + gain.better, (joint,), fix))

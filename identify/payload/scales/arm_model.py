@@ -50,7 +50,13 @@ class ArmModel:
 
     @classmethod
     def of(cls, result: Result, source: str, gain_spread: ArrayLike | None = None) -> ArmModel:
-        """As it was identified; `gain_spread` as in `weigh`."""
+        """As it was identified; `gain_spread` as in `weigh`. `DataError` where torques of joints had no part in it."""
+        if result.robot.unmeasured:
+            raise DataError(
+                f"{source}: identified without the torque of {', '.join(result.robot.unmeasured)}, and pick-ups are "
+                "weighed by the torques of all joints; weigh by a wrist sensor, or give what those joints measure and "
+                "identify anew"
+            )
         delays = {stream: delay.value_s for stream, delay in result.delays.items()}
         parameters, n = np.asarray(result.parameters.values), len(result.robot.joints)
         spreads = result.robot.gain_spreads if gain_spread is None else gain_spreads(gain_spread, n)

@@ -47,11 +47,14 @@ def weigh(
                  (`bodies.drive_gain`); None: as the robot's file has it
     prior        what is known of the object, in the last link's frame
     """
-    robot, joints, n = result.robot, len(result.robot.joints), int(result.robot.measured_rows.sum())
+    robot, joints, measured = result.robot, len(result.robot.joints), result.robot.measured_rows
     of_joints = robot.gain_spreads if gain_spread is None else gain_spreads(gain_spread, joints)
-    driven = bool(robot.measured_rows[:joints].all())
-    spreads = np.concatenate([of_joints, np.zeros(n - joints)]) if driven else np.zeros(n)
-    result = result if driven else replace(result, gains=None)
+    driven, n = bool(measured[:joints].any()), int(measured.sum())
+    spreads = np.zeros(n)
+    if driven:
+        spreads[: int(measured[:joints].sum())] = of_joints[measured[:joints]]
+    gains = result.gains.of_rows(measured) if driven and result.gains is not None else None
+    result = replace(result, gains=gains)
     link, flange = load_link(robot)
     rows = LoadedRows.of(result, [data] if isinstance(data, Dataset) else list(data))
     disturbances = Disturbances.of(result, rows, gain_covariance(spreads))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from heft.identify import Dataset, Processing, Result, fit
 from heft.identify.data import survey
-from heft.identify.data.account import ENDS, GAPS, GRID, GUARD, REST, TRIMMED, USED, row_account
+from heft.identify.data.account import ENDS, GAPS, GRID, GUARD, REST, TRIMMED, UNMEASURED, USED, row_account
 from heft.identify.data.rows import filtered_rows, within
 from heft.identify.robot import Robot
 
@@ -18,15 +19,26 @@ Make = Callable[..., Dataset]
 
 def test_rows_of_a_whole_recording(arm: Robot, make: Make) -> None:
     data, processing = make(np.arange(20001) * 1e-3), Processing(5.0, trim_s=(2.0, 1.5))
-    found = row_account(survey(arm, data, processing), processing, 0.0)
+    found = row_account(arm, survey(arm, data, processing), processing, 0.0)
     assert found[GRID] == 3 * 201  # ten rows a second
     assert found[USED] == 3 * (201 - 20 - 15)
     assert found[GAPS] == found[GUARD] == found[REST] == 0
     assert found[ENDS] + found[TRIMMED] == 3 * 35
     assert (
         found[ENDS]
-        == found[GRID] - row_account(survey(arm, data, Processing(5.0)), Processing(5.0), 0.0)[USED]
+        == found[GRID] - row_account(arm, survey(arm, data, Processing(5.0)), Processing(5.0), 0.0)[USED]
     )
+
+
+def test_rows_of_a_joint_that_is_not_measured(arm: Robot, make: Make) -> None:
+    data, processing = make(np.arange(20001) * 1e-3), Processing(5.0)
+    some = replace(arm, unmeasured=arm.joints[1:2])
+    found = survey(some, data, processing)
+    counts, whole = row_account(some, found, processing, 0.0), row_account(arm, found, processing, 0.0)
+    assert counts[UNMEASURED] == whole[USED] / 3
+    assert counts[USED] + counts[UNMEASURED] == whole[USED]
+    assert counts[GRID] == whole[GRID] == sum(n for reason, n in counts.items() if reason != GRID)
+    assert counts[USED] == sum(int(one.keep.sum()) for one in filtered_rows(some, data, processing, found))
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.0307, -0.02])
@@ -43,7 +55,7 @@ def test_rows_add_up_with_gaps_rest_and_delay(arm: Robot, make: Make, delay_s: f
     data = Dataset.from_arrays(data.t, q, data.tau)
     processing = Processing(6.0)
     found = survey(arm, data, processing)
-    counts = row_account(found, processing, delay_s)
+    counts = row_account(arm, found, processing, delay_s)
     blocks = list(filtered_rows(arm, data, processing, found, delay_s))
     assert counts[USED] == sum(int(block.keep.sum()) for block in blocks)
     assert counts[GUARD] + counts[REST] == sum(int((~block.keep).sum()) for block in blocks)

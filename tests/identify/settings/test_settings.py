@@ -33,6 +33,7 @@ EVERY = {
     "terms": ("viscous,coulomb", ["viscous", "coulomb"]),
     "friction": ("viscous, coulomb, stribeck", ["viscous", "coulomb", "stribeck"]),
     "common": ("offsets,delay", ["offsets", "delay"]),
+    "unmeasured": ("joint2, joint3", ["joint2", "joint3"]),
     "smoothing_velocity": ("0.05", 0.05),
     "prior": ("file", "file"),
     "prior.link2.m": ("30", 30.0),
@@ -78,6 +79,7 @@ def test_applied(robot: Robot) -> None:
     )
     np.testing.assert_array_equal(chosen.method.weighting, [1, 2, 3])
     assert (chosen.cutoff_hz, chosen.delay_s, chosen.prior) == (8.0, -0.002, {"link2.m": 30.0})
+    assert chosen.robot.unmeasured == ("joint2", "joint3")
     assert dict(chosen.filter) == {
         "window": "butterworth",
         "derivative": "fourier",

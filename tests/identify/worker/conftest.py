@@ -54,12 +54,14 @@ def write_session(robot: Robot) -> Callable[..., Path]:
         offset: float = 0.0,
         load: KnownLoad | None = None,
         heavier: tuple[float, float] | None = None,
+        dead: str = "",
     ) -> Path:
         """Identification for three quarters of the time, then validation; blocks of 10 ms, flushed every 0.25 s.
 
         session   the session's file, where one is to travel inside
         offset    of all torques [N m]; `load` on the flange
         heavier   from this time on [s] the last link weighs this much of what it did
+        dead      joint whose torque nothing measures: it is the same throughout
         """
         names, n = robot.joints, len(robot.joints)
         motion = Stream(
@@ -79,6 +81,8 @@ def write_session(robot: Robot) -> Callable[..., Path]:
             last[10 * n - 10 : 10 * n] = (factor - 1) * robot.prior[10 * n - 10 : 10 * n]
             tau += np.where(t[:, None] >= since_s, robot.torque(q, dq, ddq, last), 0.0)
         tau += np.random.default_rng(0).normal(0, 0.05, q.shape)
+        if dead:
+            tau[:, names.index(dead)] = 0.37
         tables = {motion: np.rint(q / 1e-6).astype("<i4"), torque: np.rint(tau / 1e-4).astype("<i4")}
         with path.open("xb", buffering=0) as raw:
             writer = Writer(raw, 77)

@@ -61,6 +61,20 @@ def wrong() -> Bench:
     return Bench(GAINS)
 
 
+def test_a_load_is_weighed_without_the_torque_of_a_joint(wrong: Bench) -> None:
+    arm = replace(wrong.arm.robot, unmeasured=(wrong.arm.robot.joints[4],))
+    bare = plant.identified(arm, wrong.bare)
+    found, all_of_them = (
+        weigh(bare, wrong.data, gain_spread=0.1),
+        weigh(wrong.result, wrong.data, gain_spread=0.1),
+    )
+    assert abs(found.mass - wrong.load.mass) < 4 * found.std.mass
+    assert 0.8 * all_of_them.std.mass < found.std.mass < 2 * all_of_them.std.mass
+    tau = np.array(wrong.data.tau)
+    tau[:, 4] = 7.0  # whatever it measures
+    assert weigh(bare, replace(wrong.data, tau=tau), gain_spread=0.1).mass == found.mass
+
+
 def test_a_load_is_weighed(right: Bench) -> None:
     found = weigh(right.result, right.data, gain_spread=0.0)
     assert found.frame == "flange"
