@@ -151,7 +151,12 @@ def _pass(
     result: Result, datasets: Sequence[Dataset], load: KnownLoad, spreads: Array, factors: Array
 ) -> tuple[Array, Array]:
     """Gains (n,) of torques that are `factors` times the given ones, and the covariance of their logarithms (n, n)."""
-    n = len(spreads)
+    n, unmeasured = len(spreads), result.robot.unmeasured
+    if unmeasured:
+        raise DataError(
+            f"the bare arm was identified without the torque of {', '.join(unmeasured)}: its gain cannot be found; "
+            "correct `torque_constant` or `gear` there by what the verdict says, and identify anew"
+        )
     rows = LoadedRows.of(result, datasets).scaled(factors)
     known = Disturbances.of(result, rows, gain_covariance(spreads))
     ten, unsure = load.on_last_link(result.robot)

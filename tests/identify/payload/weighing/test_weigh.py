@@ -73,6 +73,9 @@ def test_a_load_is_weighed_without_the_torque_of_a_joint(wrong: Bench) -> None:
     tau = np.array(wrong.data.tau)
     tau[:, 4] = 7.0  # whatever it measures
     assert weigh(bare, replace(wrong.data, tau=tau), gain_spread=0.1).mass == found.mass
+    known = KnownLoad(wrong.load.mass, wrong.load.com)
+    with pytest.raises(DataError, match="identified without the torque of"):
+        calibrate_gains(bare, wrong.data, known)
 
 
 def test_a_load_is_weighed(right: Bench) -> None:
