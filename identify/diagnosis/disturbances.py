@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.diagnosis.finding import Finding, Place, Severity
 from heft.identify.diagnosis.regression import Regression
 
@@ -183,7 +184,7 @@ def _friction(rows: Regression, j: int, turn: Array) -> float:
     size = np.sqrt((columns**2).sum(axis=0))
     live = size > 0
     A = columns[:, live] / size[live]
-    x = np.linalg.lstsq(A, np.where(kept, rows.tau[:, j], 0.0), rcond=1e-6)[0]
+    x = least_norm(A, np.where(kept, rows.tau[:, j], 0.0), 1e-6)
     names = np.array([name.split(".")[-1] in ("viscous", "coulomb") for name in rows.robot.parameter_names])[
         live
     ]

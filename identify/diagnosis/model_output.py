@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.diagnosis.finding import Finding, Place, Severity
 from heft.identify.diagnosis.regression import Regression
 
@@ -36,7 +37,7 @@ def friction_shares(rows: Regression) -> Array:
         whole = float(np.sqrt((tau**2).mean()))
         if not (live & rub).any() or not whole > 0:
             continue
-        x = np.linalg.lstsq(A, tau, rcond=1e-4)[0]
+        x = least_norm(A, tau, 1e-4)
         part = A[:, rub[live]] @ x[rub[live]]
         power = float(np.sign(np.mean(part * rows.dq[kept, j])))
         shares[j] = power * float(np.sqrt((part**2).mean())) / whole

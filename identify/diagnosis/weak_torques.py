@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.diagnosis.finding import Finding, Place
 from heft.identify.diagnosis.log import Log
 from heft.identify.diagnosis.regression import Regression
@@ -65,7 +66,7 @@ def check_kinematics(rows: Regression) -> list[Finding]:
         e = e - basis @ (basis.T @ e)
         shapes = _postures(rows) * kept[:, None]
         half = np.arange(len(e)) % 40 < 20  # fitted on every other stretch, judged on the rest
-        x = np.linalg.lstsq(shapes[half], e[half], rcond=1e-3)[0]
+        x = least_norm(shapes[half], e[half], 1e-3)
         rest = e[~half] - shapes[~half] @ x
         takes = 1 - float(rest @ rest) / max(float(e[~half] @ e[~half]), 1e-300)
         if takes > TAKES:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.diagnosis.finding import Finding, Place
 from heft.identify.diagnosis.regression import Regression
 
@@ -93,7 +94,7 @@ def _frame(text: str, left: float, then: float, fix: Mapping[str, object]) -> Fi
 def _fit(s: Array, force: Array) -> tuple[Array, float]:
     """M of force = M s + b, shape (3, 3), and the share of the force's variation that it leaves."""
     S, F = s - s.mean(axis=0), force - force.mean(axis=0)
-    X = np.linalg.lstsq(S, F, rcond=1e-6)[0]
+    X = least_norm(S, F, 1e-6)
     whole = float((F**2).sum())
     return X.T, float(((F - S @ X) ** 2).sum()) / whole if whole > 0 else 1.0
 

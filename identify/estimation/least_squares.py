@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.joint_weights import RANK_TOLERANCE
 from heft.identify.information.reduction import Information
@@ -28,7 +29,7 @@ def closest_to_prior(
     """The least-squares solution closest to the prior in a metric, shape (p, p) (default: the prior's)."""
     seen = problem.seen if metric is None else problem.seen_by(metric)
     R, z, _ = problem.stacked(weights, information)
-    step, *_ = np.linalg.lstsq(R @ seen, z - R @ problem.start, rcond=RANK_TOLERANCE)
+    step = least_norm(R @ seen, z - R @ problem.start, RANK_TOLERANCE)
     return np.asarray(problem.start + seen @ step)
 
 

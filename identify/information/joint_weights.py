@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrcon
 
 from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.information.reduction import Information
 from heft.identify.information.triangle import triangle
 
@@ -58,7 +59,7 @@ def _solved(factor: Array, side: Array) -> Array:
     reciprocal, _ = dtrcon(factor)
     if reciprocal > len(factor) * RANK_TOLERANCE:
         return np.asarray(solve_triangular(factor, side, check_finite=False))
-    return np.asarray(np.linalg.lstsq(factor, side, rcond=RANK_TOLERANCE)[0])
+    return least_norm(factor, side, RANK_TOLERANCE)
 
 
 def least_sigma(information: Information) -> Array:

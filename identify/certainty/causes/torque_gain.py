@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.bodies.parameters import Layout
 from heft.identify.certainty.causes.agreement import Agreement, Explained
 from heft.identify.certainty.reason import CAUSE, Reason, Severity
@@ -91,8 +92,8 @@ def file_gains(agreement: Agreement) -> Array:
             continue
         size = np.where(size > 0, size, 1.0)
         G = G / np.outer(size, size)
-        x = np.linalg.lstsq(G[:-1, :-1], G[:-1, -1], rcond=1e-9)[0]
-        rest = G[0, 0] - G[0, 1:-1] @ np.linalg.lstsq(G[1:-1, 1:-1], G[1:-1, 0], rcond=1e-9)[0]
+        x = least_norm(G[:-1, :-1], G[:-1, -1], 1e-9)
+        rest = G[0, 0] - G[0, 1:-1] @ least_norm(G[1:-1, 1:-1], G[1:-1, 0], 1e-9)
         if x[0] ** 2 * rest * gram[-1, -1] > LEAST_SHARE * agreement.changing[j]:
             gains[j] = x[0] * size[-1] / size[0]
     return gains

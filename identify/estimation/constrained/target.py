@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.estimation.constraints.equalities import Equalities
 from heft.identify.estimation.least_squares import RANK_TOLERANCE
 from heft.identify.estimation.problem import Problem
@@ -74,7 +75,7 @@ def whitened(problem: Problem, weights: Array) -> tuple[Array, Array]:
     """R, shape (p, p), and z, (p,), over sqrt(v): residuals in their own standard deviations."""
     R, z, rho2 = problem.stacked(weights)
     seen = R @ problem.seen
-    missed = z - seen @ np.linalg.lstsq(seen, z, rcond=RANK_TOLERANCE)[0]
+    missed = z - seen @ least_norm(seen, z, RANK_TOLERANCE)
     rows = problem.information.rows
     freedom = max(float(rows.sum()) - len(problem.base.names), 1.0)
     least = float(weights @ (rows * least_sigma(problem.information) ** 2)) / float(rows.sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.errors import ProblemError
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.least_squares import (
@@ -38,7 +39,7 @@ def essential(problem: Problem, *, most_deviation: float = MOST_DEVIATION) -> Es
     R, z, _ = problem.stacked(weights)
     e = np.zeros(len(problem.layout))
     e[[problem.base.independent[i] for i in kept]] = values
-    step, *_ = np.linalg.lstsq(R * e, z - R @ problem.start, rcond=RANK_TOLERANCE)
+    step = least_norm(R * e, z - R @ problem.start, RANK_TOLERANCE)
     return Estimate.of(
         problem,
         "essential",
