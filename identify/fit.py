@@ -109,7 +109,7 @@ def fit(
     keep        called with the data as they were fitted, aligned and with the problem (`heft.identify.fleet.triangles`)
 
     A joint whose torque cannot be one, by the file and all other joints, has no part in the answer: the fit is made
-    once more without it, and the verdict says so (`heft.identify.certainty.disowned`).
+    anew without it, and the verdict says so (`heft.identify.certainty.disowned`).
     """
     import numpy as np
 
@@ -193,9 +193,7 @@ def fit(
     # How far the file may be off: what is stated, or further where the data say so.
     stated, widening = problem, prior_widening(problem)
     problem = problem.widened(widening.factor)
-    alignment = replace(alignment, problem=problem)
-    if keep is not None:
-        keep(alignment)
+    alignment = fitted = replace(alignment, problem=problem)
 
     try:
         answer = estimate(problem, method.name, **method.options)
@@ -212,6 +210,40 @@ def fit(
         answer = estimate(problem, method.name, **method.options)
         assessment = assess(alignment, answer, scatter, stated.spread)
         assessment = replace(assessment, warnings=(contradiction, *assessment.warnings))
+
+    found = findings(
+        alignment,
+        answer,
+        assessment,
+        stated.spread,
+        contradiction or ("" if hand is None else hand.doubt),
+        carried,
+    )
+    if without := disowned_torques(found, given.joints, given.unmeasured):
+        again = fit(
+            replace(given, unmeasured=(*given.unmeasured, *without)),
+            datasets,
+            method,
+            level,
+            cutoff_hz,
+            prior,
+            bounds=bounds,
+            constraints=constraints,
+            friction=friction,
+            signals=signals,
+            validate=validate,
+            bootstrap=bootstrap,
+            progress=progress,
+            keep=keep,
+        )
+        said = {**again.provenance.configuration, "unmeasured": list(given.unmeasured)}
+        return replace(
+            again,
+            findings=(*said_of_disowned(found, without), *again.findings),
+            provenance=replace(again.provenance, configuration=said),
+        )
+    if keep is not None:
+        keep(fitted)
 
     configuration = {
         "method": method.name,
@@ -246,37 +278,8 @@ def fit(
         tradeoff=tradeoff,
         friction=chosen,
         wrist=hand,
-        findings=findings(
-            alignment,
-            answer,
-            assessment,
-            stated.spread,
-            contradiction or ("" if hand is None else hand.doubt),
-            carried,
-        ),
+        findings=found,
     )
-    if without := disowned_torques(result.findings, given.joints, given.unmeasured):
-        believed = replace(given, unmeasured=(*given.unmeasured, *without))
-        again = fit(
-            believed,
-            datasets,
-            method,
-            level,
-            cutoff_hz,
-            prior,
-            bounds=bounds,
-            constraints=constraints,
-            friction=friction,
-            signals=signals,
-            validate=validate,
-            bootstrap=bootstrap,
-            progress=progress,
-        )
-        return replace(
-            again,
-            findings=(*said_of_disowned(result.findings, without), *again.findings),
-            provenance=replace(again.provenance, configuration=configuration),
-        )
     return result if validate is None else replace(result, validation=result.relative_error(validate))
 
 

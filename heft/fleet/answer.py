@@ -45,7 +45,7 @@ class Answer:
     estimate    bytes of estimate.json, in place of both where triangles were given
     triangles   bytes of each recording's kept triangles
     rows        of the table, as plain JSON values
-    seconds     that it took; `memory` the most that its process ever held [bytes]
+    memory      the most that its process, of this number, ever held [bytes]
     """
 
     session: str

@@ -24,7 +24,7 @@ def disowned_torques(
 ) -> tuple[str, ...]:
     """Joints to leave out: those of the strongest cause, where that is a joint's torque, beyond doubt.
 
-    None where fewer than half of the joints would be left: then it is not the joints that are wrong.
+    None where half of the joints or fewer would be left: then it is not the joints that are wrong.
 
     unmeasured   joints that are left out already
     """

@@ -108,7 +108,10 @@ def rows_of(
     rows.append(of.row("torque_error", "", error.total))
     rows += [
         of.row(f"{joint}.torque_error", "", float(share))
-        for joint, share in zip(of.joints, error.per_joint, strict=True)
+        for joint, share, count in zip(
+            of.joints, error.per_joint, error.rows, strict=False
+        )  # wrenches come after
+        if count > 0
     ]
     rows += [of.row(f"{joint}.tracking_error", "rad", value) for joint, value in facts.tracking.items()]
     rows += [of.row(f"loss.{stream}", "", share, std) for stream, (share, std) in facts.loss.items()]

@@ -35,6 +35,7 @@ from heft.identify.fleet.triangles import KeptTriangles, distinct_sources
 from heft.identify.information.reduction import Information
 from heft.identify.information.triangle import triangle
 from heft.identify.result.relative_error import RelativeError
+from heft.identify.robot import Robot
 
 __all__ = ["SessionTerms", "TogetherEstimate", "fit_kept"]
 
@@ -128,7 +129,7 @@ def fit_kept(
     """
     _check_alike(kept)
     method = Method(method) if isinstance(method, str) else method
-    robot, processing = kept[0].robot, kept[0].processing
+    robot, processing = _measured_robot(kept), kept[0].processing
     own = len(kept) > 1 and "offsets" not in common
     delays = np.array([one.delay_s if delay_s is None else delay_s for one in kept])
     parts = [
@@ -183,6 +184,13 @@ def _check_alike(kept: Sequence[KeptTriangles]) -> None:
                 f"{first.processing.cutoff_hz:g} Hz; identify both with one, as --set cutoff_hz="
                 f"{min(one.processing.cutoff_hz, first.processing.cutoff_hz):g}"
             )
+
+
+def _measured_robot(kept: Sequence[KeptTriangles]) -> Robot:
+    """The sessions' robot; a joint's torque is measured where any of them believed it."""
+    robot = kept[0].robot
+    nowhere = tuple(joint for joint in robot.unmeasured if all(joint in one.robot.unmeasured for one in kept))
+    return robot if nowhere == robot.unmeasured else replace(robot, unmeasured=nowhere)
 
 
 def _same_drives(one: KeptTriangles, other: KeptTriangles) -> bool:

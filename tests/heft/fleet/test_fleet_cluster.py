@@ -18,6 +18,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 SESSIONS = 10  # of `many`
+COMMAND = ["-m", "heft", "fleet", "identify"]
 WAIT_S = 120.0
 
 Written = Callable[[Path], dict[str, bytes]]
@@ -134,17 +135,7 @@ def cluster(tmp_path: Path, pem: Path) -> Iterator[Callable[[str], Cluster]]:
 
 
 def identify(recordings: Path, out: Path, cluster: Cluster) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "heft",
-        "fleet",
-        "identify",
-        str(recordings),
-        "--out",
-        str(out),
-        "--json",
-    ]
+    command = [sys.executable, *COMMAND, str(recordings), "--out", str(out), "--json"]
     options = ["--on", cluster.address, "--triangles", "out", *cluster.client]
     return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

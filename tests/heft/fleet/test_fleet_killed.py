@@ -18,6 +18,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 SESSIONS = 10  # of `many`
+COMMAND = ["-m", "heft", "fleet", "identify"]
 WAIT_S = 120.0
 
 Written = Callable[[Path], dict[str, bytes]]
@@ -26,17 +27,7 @@ Written = Callable[[Path], dict[str, bytes]]
 @contextmanager
 def identifying(recordings: Path, out: Path) -> Iterator[psutil.Popen]:
     """The command with two processes of its own; it and they are gone afterwards."""
-    command = [
-        sys.executable,
-        "-m",
-        "heft",
-        "fleet",
-        "identify",
-        str(recordings),
-        "--out",
-        str(out),
-        "--json",
-    ]
+    command = [sys.executable, *COMMAND, str(recordings), "--out", str(out), "--json"]
     options = ["--triangles", "out", "--workers", "2"]
     process = psutil.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

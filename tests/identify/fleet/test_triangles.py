@@ -110,3 +110,16 @@ def test_triangles_that_do_not_belong_together_are_refused(
 def test_triangles_of_a_session_whose_time_nobody_knows_come_back(alone: list[KeptTriangles]) -> None:
     unknown = replace(alone[0], facts={"session": "one", "utc_s": float("nan")})
     assert KeptTriangles.decoded(unknown.encoded()).facts == {"session": "one", "utc_s": None}
+
+
+def test_a_joint_that_one_session_did_not_believe_is_measured_by_the_others(
+    recordings: list[Path], alone: list[KeptTriangles]
+) -> None:
+    (doubted,) = identified(recordings[:1], "wls", unmeasured=["joint2"])[1]
+    assert doubted.robot.unmeasured == ("joint2",)
+    assert doubted.information.rows[1] == 0
+    one, other = fit_kept([doubted, alone[1]]), fit_kept([alone[1], doubted])
+    assert one.base == other.base == fit_kept(alone[:2]).base
+    np.testing.assert_allclose(one.estimate.base, other.estimate.base, rtol=1e-6, atol=1e-9)
+    assert one.rows == sum(int(each.information.rows.sum()) for each in (doubted, alone[1]))
+    assert len(fit_kept([doubted]).base) < len(one.base)
