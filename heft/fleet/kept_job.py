@@ -92,6 +92,7 @@ def _check(choices: Choices, kept: KeptTriangles) -> None:
         "terms": choices.robot.parameter_names != kept.robot.parameter_names,
         "friction": choices.friction not in ("auto", "file"),
         "smoothing_velocity": choices.robot.drives is not kept.robot.drives,
+        "unmeasured": choices.robot.unmeasured != kept.robot.unmeasured,
         "cutoff_hz": choices.cutoff_hz not in (None, processing.cutoff_hz),
         **{f"filter.{name}": value != getattr(processing, name) for name, value in choices.filter.items()},
     }

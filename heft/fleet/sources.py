@@ -15,7 +15,7 @@ from heft.daq.errors import ConfigError, RecordingError
 from heft.daq.temporary import temporary_folder
 from heft.daq.whole_file import write_whole
 
-__all__ = ["Source", "digest_of", "fetched", "find_sources", "needs", "write_beside"]
+__all__ = ["REDUCED", "Source", "digest_of", "fetched", "find_sources", "needs", "write_beside"]
 
 ENDING = ".mcap"
 #: What the file of a recording's triangles is called beside it (`heft.identify.fleet.triangles`).

@@ -17,7 +17,7 @@ def recover_all(folder: Path) -> list[str]:
         failure = one.clean()
         lines.append(f"{one.what}: {one.path}: {failure or one.remedy}")
     for path in imports_of(folder).glob("*"):
-        if path.name.startswith(".") or not imported_recording(path).exists():
+        if path.is_file() and (path.name.startswith(".") or not imported_recording(path).exists()):
             path.unlink()
             lines.append(f"import that was cut off: {path}: removed; give the file again")
     return lines

@@ -129,6 +129,7 @@ def test_what_needs_recordings_is_refused(
         "smoothing_velocity=0.1",
         "filter.order=4",
         "terms=viscous",
+        "unmeasured=joint2",
     ):
         code, said = answer(capsys, *asked[2:], "--set", setting)
         assert code == 4

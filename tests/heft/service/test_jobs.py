@@ -128,8 +128,9 @@ def test_what_a_killed_service_had_not_imported_may_be_given_again(tmp_path: Pat
     whole = ("own.mcap", "log.csv", "log.csv.mcap")
     for name in (*whole, "other.csv", ".draft.csv.part"):
         (folder / name).touch()
+    (folder / "of somebody").mkdir()
     assert len(recover_all(tmp_path)) == 2
-    assert sorted(path.name for path in folder.iterdir()) == sorted(whole)
+    assert sorted(path.name for path in folder.iterdir()) == sorted((*whole, "of somebody"))
 
 
 def test_a_file_elsewhere_is_not_imported_by_the_service(place: Place, tmp_path: Path) -> None:
