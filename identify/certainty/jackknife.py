@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.estimation.estimate import Estimate
 from heft.identify.estimation.problem import Problem
 from heft.identify.information.fit_data import FitData
@@ -70,7 +71,7 @@ class Windows:
     def moved(self, counts: Array) -> Array:
         """By how much least squares moves when window w counts `counts[w]` times instead of once, shape (k,)."""
         information = np.tensordot(counts, self.squares, axes=1)
-        step = np.linalg.lstsq(information, counts @ self.scores, rcond=1e-12)[0]
+        step = least_norm(information, counts @ self.scores, 1e-12)
         return np.asarray(step / self.scale, dtype=np.float64)
 
 

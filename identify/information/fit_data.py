@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array
 from heft.identify.data import Dataset, Processing, RowBlock, Survey, filtered_rows, survey
-from heft.identify.data.account import GRID, REST, USED, row_account
+from heft.identify.data.account import GRID, REST, UNMEASURED, USED, row_account
 from heft.identify.data.kept_rows import KeptRows
 from heft.identify.errors import DataError
 from heft.identify.information.memory import ages
@@ -242,6 +242,8 @@ def _no_rows(accounts: Sequence[dict[str, int]]) -> str:
     reasons = {reason: n for reason, n in total.items() if n and reason not in (GRID, USED)}
     if not reasons or max(reasons, key=lambda reason: reasons[reason]) == REST:
         return "no joint moves long enough for a single row; give data in which the robot moves"
+    if max(reasons, key=lambda reason: reasons[reason]) == UNMEASURED:
+        return "no joint that moves has a torque that is measured; leave fewer of them out (`unmeasured`)"
     listed = ", ".join(f"{n} {reason}" for reason, n in reasons.items())
     return (
         f"none of {total[GRID]} rows can be used: {listed}; raise the cut-off, which needs less time between gaps, "

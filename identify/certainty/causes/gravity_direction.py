@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.certainty.causes.agreement import Agreement, Explained, Known
 from heft.identify.certainty.causes.motion_sample import MotionSample
 from heft.identify.certainty.reason import CAUSE, Reason
@@ -80,6 +81,6 @@ def _refined(
     weight = np.where(sample.kept & (rms > 0), 1 / np.maximum(rms * (found.left + 0.03), 1e-12), 0.0)
     columns = np.stack([(pull @ found.parameters) * weight for pull in pulls], axis=2).reshape(-1, 3)
     rest = ((sample.tau - weightless @ found.parameters) * weight).reshape(-1)
-    gravity, *_ = np.linalg.lstsq(columns, rest, rcond=1e-6)
+    gravity = least_norm(columns, rest, 1e-6)
     size = float(np.linalg.norm(gravity))
     return np.asarray(gravity * (strength / size)) if size > 0 else np.array([0.0, 0.0, -strength])

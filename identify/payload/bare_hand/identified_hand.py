@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heft.identify.bodies.arrays import Array, frozen
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.bodies.parameters import LINK_TERMS
 from heft.identify.certainty.delay_windows import delay_windows, drift_warnings
 from heft.identify.certainty.interval import Interval, quantile
@@ -122,7 +123,7 @@ def _solved(information: WrenchInformation, lag: float, reach: float) -> _Soluti
     least = np.maximum(np.repeat(RULES.least_sigma**2 * squares, 3), 1e-18)
     for _ in range(RULES.rounds):
         rows = (np.sqrt(solution.weights)[:, None, None] * factors).reshape(-1, factors.shape[2])
-        ten = np.asarray(np.linalg.lstsq(rows[:, :TEN], rows[:, TEN:] @ solution.value, rcond=RULES.known)[0])
+        ten = least_norm(rows[:, :TEN], rows[:, TEN:] @ solution.value, RULES.known)
         residual = factors[:, :, TEN:] @ solution.value - factors[:, :, :TEN] @ ten
         weights = 1 / np.maximum((residual**2).sum(axis=1) / freedom, least)
         step = _step(information, weights, solution, reach)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from heft.identify.bodies.arrays import Array
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.information.triangle import absorb_rows, triangle
 
 __all__ = ["RANK", "InformationFactor"]
@@ -41,7 +42,7 @@ class InformationFactor:
 
     def least_norm(self) -> Array:
         """s (p,) of least norm among the best fits."""
-        return np.asarray(np.linalg.lstsq(*self.information, rcond=RANK)[0], dtype=np.float64)
+        return least_norm(*self.information, RANK)
 
     @property
     def bias_rows(self) -> tuple[Array, Array, Array]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from heft.identify.bodies.arrays import frozen
 from heft.identify.bodies.drive_gain import gain_covariance, gain_spreads
+from heft.identify.bodies.least_norm import least_norm
 from heft.identify.data import Dataset
 from heft.identify.payload.estimation.batch import FittedRows, fit_rows
 from heft.identify.payload.estimation.estimate import PayloadEstimate
@@ -88,5 +89,5 @@ def _with_gains(fitted: FittedRows, n: int) -> PayloadEstimate:
     """The estimate with the part of its covariance that it has from the gains: what they explain of it."""
     together = fitted.with_load[:, n : 2 * n]
     own = fitted.covariance[n : 2 * n, n : 2 * n]
-    part = together @ np.linalg.lstsq(own, together.T, rcond=1e-12)[0]
+    part = together @ least_norm(own, together.T, 1e-12)
     return replace(fitted.estimate, gain_covariance=frozen((part + part.T) / 2))

@@ -121,6 +121,11 @@ def test_a_joint_that_is_none_is_refused(arm: RandomArm) -> None:
         replace(arm.robot, unmeasured=("elbow",))
 
 
+def test_one_joint_at_least_is_measured(arm: RandomArm) -> None:
+    with pytest.raises(DataError, match="leave fewer of them out"):
+        fit(replace(arm.robot, unmeasured=arm.robot.joints), arm.fit, cutoff_hz=5.0)
+
+
 def test_pickups_need_the_torque_of_all_joints(found: Result) -> None:
     with pytest.raises(DataError, match=r"result\.json: identified without the torque of joint2"):
         ArmModel.of(found, "result.json")
